@@ -1,0 +1,1 @@
+"""Exporters of thunder_otel; each is registered for ``OTEL_TRACES_EXPORTER``."""

@@ -1,0 +1,133 @@
+"""One process's folder of artefacts: made safely, written safely, never larger than its limit."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from thunder_otel._guard import say
+from thunder_otel._model import Payload, Stage
+from thunder_otel.environment_variables import THUNDER_DEBUG_DIR, THUNDER_DEBUG_DISK_LIMIT
+
+_ODD = re.compile(r"[^\w.+=@-]+", re.ASCII)
+MAX_NAME = 120
+
+
+class RunFolder:
+    """A new folder ``<UTC time>-<pid>[-rank<r>]`` under ``base``, mode 0700, files 0600.
+
+    Args:
+        base: where to make it; made when missing.
+        rank: the process's rank, if it has one.
+        disk_limit: most bytes that all files together may take.
+
+    Raises:
+        OSError: the folder cannot be made.
+    """
+
+    def __init__(self, base: Path, *, rank: int | None, disk_limit: int) -> None:
+        base.mkdir(mode=0o700, parents=True, exist_ok=True)
+        stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+        name = f"{stamp}-{os.getpid()}" + (f"-rank{rank}" if rank is not None else "")
+        for attempt in itertools.count(1):
+            self.path = base / (name if attempt == 1 else f"{name}-{attempt}")
+            try:
+                self.path.mkdir(mode=0o700)
+                break
+            except FileExistsError:
+                continue
+        self.path = self.path.absolute()
+        self.lost = 0
+        self._written = 0
+        self._limit = disk_limit
+        self._paths: dict[tuple[str, str], str] = {}
+        self._sequence = itertools.count(1)
+
+    def open_log(self, name: str) -> int:
+        """A descriptor to append whole lines to; one ``write`` a line keeps lines whole, without a lock."""
+        return os.open(self.path / name, os.O_WRONLY | os.O_CREAT | os.O_APPEND | _NOFOLLOW, 0o600)
+
+    def append(self, descriptor: int, line: bytes) -> bool:
+        """Append a line; False when the disk limit or the disk says no."""
+        return self._room(len(line)) and self._attempt(lambda: _write_all(descriptor, line))
+
+    def write_file(self, name: str, data: bytes) -> bool:
+        """Write a new file of the folder."""
+        return self._room(len(data)) and self._attempt(lambda: self._create(self.path / name, data))
+
+    def store(self, stage: Stage, payload: Payload) -> str:
+        """Keep a text once, by content; its path relative to the folder, or ``""`` when it could not be written."""
+        known = self._paths.get((payload.folder, payload.sha256))
+        if known is not None:
+            return known
+        folder = self.path / payload.folder
+        label = f"{_compile_name(stage)}{safe_name(payload.label)}"
+        relative = f"{payload.folder}/{next(self._sequence):04d}-{label}{payload.suffix}"
+        if not self._room(len(payload.data)):
+            return ""
+
+        def write() -> None:
+            folder.mkdir(mode=0o700, exist_ok=True)
+            if folder.is_symlink():
+                raise OSError(f"{folder} is a symbolic link")
+            self._create(self.path / relative, payload.data)
+
+        if not self._attempt(write):
+            return ""
+        self._paths[payload.folder, payload.sha256] = relative
+        return relative
+
+    def _create(self, path: Path, data: bytes) -> None:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NOFOLLOW, 0o600)
+        try:
+            _write_all(descriptor, data)
+        finally:
+            os.close(descriptor)
+
+    def _room(self, size: int) -> bool:
+        if self._written + size > self._limit:
+            self.lost += 1
+            say(
+                f"{self.path} has reached its limit of {self._limit} bytes; the rest is not written"
+                f" (raise {THUNDER_DEBUG_DISK_LIMIT})",
+                key=f"disk-limit:{self.path}",
+            )
+            return False
+        self._written += size
+        return True
+
+    def _attempt(self, write: Callable[[], None]) -> bool:
+        try:
+            write()
+        except OSError as error:
+            self.lost += 1
+            say(
+                f"{self.path} cannot be written ({error.strerror or error}); what follows may be missing there"
+                f" (set {THUNDER_DEBUG_DIR} to a folder with room)",
+                key=f"disk-error:{self.path}",
+            )
+            return False
+        return True
+
+
+_NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
+
+
+def safe_name(text: str) -> str:
+    """A file name part: no separators, no odd characters, bounded; never empty."""
+    name = _ODD.sub("_", text).strip("._")[:MAX_NAME]
+    return name or "unnamed"
+
+
+def _compile_name(stage: Stage) -> str:
+    return f"{safe_name(stage.compile.fn)[:60]}-c{stage.compile.index}-" if stage.compile is not None else ""
+
+
+def _write_all(descriptor: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(descriptor, view) :]

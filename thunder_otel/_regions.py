@@ -1,0 +1,154 @@
+"""Fusion regions: what was fused, what stayed out and why, and which generated code belongs to which region.
+
+An executor fuses each region twice (again after rematerialisation), and only the trace that runs tells which one
+counts. So a region's span stays open until its compile ends, with the time at which it was fused kept aside.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from thunder_otel import _introspect, semconv
+from thunder_otel._compile_state import CompileState, Frame, RegionCode
+from thunder_otel._guard import guarded
+from thunder_otel._model import Payload
+from thunder_otel.settings import Level
+
+MAX_LISTED = 2000
+
+
+_code: dict[str, RegionCode] = {}  # generated file name -> region
+
+
+@guarded(None)
+def open_region(state: CompileState, executor: Any) -> Frame | None:
+    """A region is about to be fused; its name is known once it is."""
+    name = str(getattr(executor, "name", None) or type(executor).__name__)
+    frame = state.open_frame(
+        semconv.SPAN_REGION + "?",
+        "fuse",
+        kind=state.top.kind,
+        attributes={semconv.EXECUTOR: name},
+    )
+    if frame is not None:
+        frame.in_region = True
+    return frame
+
+
+@guarded(None)
+def close_region(state: CompileState, frame: Frame | None, bsym: Any) -> None:
+    """A region was fused: keep its span for the compile's end."""
+    if frame is None:
+        return
+    name = bsym.sym.name
+    frame.region = name
+    frame.stage.name = semconv.SPAN_REGION + name
+    frame.stage.span.update_name(frame.stage.name)
+    frame.stage.attributes[semconv.REGION] = name
+    frame.stage.end_ns = state.recorder.now()
+    while state.frames and state.frames[-1] is not frame:
+        state.close_frame(state.frames[-1])
+    state.frames.pop()
+    if state.frames:
+        state.frames[-1].last_ns = frame.stage.end_ns
+    earlier = state.regions.setdefault(_key(frame.kind, str(frame.stage.attributes[semconv.EXECUTOR]), name), [])
+    for old in earlier:
+        old.stage.attributes[semconv.REGION_REBUILT] = True
+    earlier.append(frame)
+    for code in frame.codes:
+        code.name, code.kind = name, frame.kind
+
+
+@guarded(None)
+def remember_code(frame: Frame, function: Any) -> None:
+    """The code generated inside a region: when it is compiled for the first time, its file name tells the region."""
+    region = next((outer for outer in reversed(frame.compile.frames) if outer.name == "fuse"), None)
+    code = getattr(function, "__code__", None)
+    if region is not None and code is not None:
+        known = RegionCode(frame.compile.info, frame.compile.root.stage)
+        region.codes.append(known)
+        _code[code.co_filename] = known
+
+
+def region_of_code(file: str) -> RegionCode | None:
+    """The region that the generated file belongs to."""
+    return _code.get(file)
+
+
+@guarded(None)
+def describe_fusion_pass(frame: Frame | None, executor: Any, trace: Any) -> None:
+    """Regions made and ops left alone by a fusion pass, from the trace it returned."""
+    if frame is None or not frame.compile.has(Level.NVFUSER_REGION) or not _introspect.is_trace(trace):
+        return
+    attributes = frame.stage.attributes
+    mine = [region for region in _introspect.regions_in(trace) if region.executor == str(executor.name)]
+    attributes[semconv.FUSED_COUNT] = len(mine)
+    unfused = _introspect.unfused_in(trace, executor)[:MAX_LISTED]
+    attributes[semconv.UNFUSED_OPS] = [f"{item.op} -> {item.output}" if item.output else item.op for item in unfused]
+    attributes[semconv.UNFUSED_REASONS] = [item.reason for item in unfused]
+
+
+@guarded(None)
+def describe_final(frame: Frame, trace: Any) -> None:
+    """A trace that will run: its regions are the ones that count."""
+    state = frame.compile
+    if not state.has(Level.NVFUSER_REGION) or frame.in_region:
+        return
+    regions = _introspect.regions_in(trace)
+    frame.stage.attributes[semconv.REGIONS] = [region.name for region in regions]
+    for info in regions:
+        frames = next(
+            (
+                state.regions[key]
+                for kind in (frame.kind, "joint")
+                if (key := _key(kind, info.executor, info.name)) in state.regions
+            ),
+            None,
+        )
+        if not frames:
+            continue
+        made = frames[-1]
+        for code in made.codes:
+            code.kind = frame.kind
+        attributes = made.stage.attributes
+        attributes[semconv.KIND] = frame.kind
+        attributes[semconv.REGION_FINAL] = True
+        attributes[semconv.REGION_REBUILT] = False
+        attributes[semconv.EXECUTOR] = info.executor
+        attributes[semconv.EXECUTOR_VERSION] = info.executor_version
+        attributes[semconv.REGION_OP_COUNT] = len(info.ops)
+        attributes[semconv.REGION_OPS] = list(info.ops[:MAX_LISTED])
+        attributes[semconv.REGION_INPUTS] = list(info.inputs)
+        attributes[semconv.REGION_OUTPUTS] = list(info.outputs)
+        attributes[semconv.REGION_SOURCES] = list(info.source_lines[:MAX_LISTED])
+        if info.parent:
+            attributes[semconv.REGION_PARENT] = info.parent
+        bsym = _introspect.find_region(trace, info.name)
+        label = f"{attributes[semconv.STAGE_INDEX]:02d}-{frame.kind}-{info.name}"
+        made.stage.payloads[:] = [
+            Payload(semconv.REGION_TEXT, _text(info, bsym), "regions", label, ".py", frame.kind)
+        ]
+
+
+@guarded(None)
+def finish(state: CompileState) -> None:
+    """The compile ends: so do the spans of its regions."""
+    for frames in state.regions.values():
+        for frame in frames:
+            frame.stage.attributes.setdefault(semconv.REGION_FINAL, False)
+            state.recorder.end(frame.stage, end_ns=frame.stage.end_ns)
+    state.regions.clear()
+
+
+def _key(kind: str, executor: str, name: str) -> str:
+    return f"{kind}:{executor}:{name}"
+
+
+def _text(info: _introspect.RegionInfo, bsym: Any) -> str:
+    facts = [
+        f"# {info.name} by executor {info.executor} {info.executor_version}".rstrip(),
+        *(f"# in   {value}" for value in info.inputs),
+        *(f"# out  {value}" for value in info.outputs),
+        *(f"# from {line}" for line in info.source_lines),
+    ]
+    return "\n".join([*facts, _introspect.region_text(bsym)]) + "\n"

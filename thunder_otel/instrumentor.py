@@ -1,0 +1,146 @@
+"""Switches recording on and off: installs the wrappers of :mod:`thunder_otel._hooks` on thunder."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+from collections.abc import Callable, Collection
+from typing import Any
+
+import wrapt
+from opentelemetry.instrumentation.instrumentor import BaseInstrumentor
+
+from thunder_otel import _compile_state, _hooks, _kernels, _patching, _runtime, _targets, logs, providers
+from thunder_otel._guard import describe, guarded, say
+from thunder_otel._telemetry import Recorder
+from thunder_otel.settings import Level, Settings, read_settings
+
+_installed = False
+_watched_imports: set[str] = set()
+_pipeline: providers.Pipeline | None = None
+
+
+def instrument(level: Level | int | str | None = None) -> None:
+    """Record every compile from now on.
+
+    Args:
+        level: what to record (see :class:`Level`); default: ``THUNDER_DEBUG``, else ``trace``.
+
+    Raises:
+        WrongLevel: ``level`` or ``THUNDER_DEBUG`` is no level.
+    """
+    settings = read_settings(level=level)
+    if level is None and settings.level is Level.OFF and os.environ.get("THUNDER_DEBUG", "").strip() != "0":
+        settings = read_settings(level=Level.TRACE, level_origin="default of instrument()")
+    switch_on(settings)
+
+
+def uninstrument() -> None:
+    """Record nothing from now on and put thunder's own functions back; a compile that runs is recorded to its end."""
+    global _installed, _pipeline
+    recorder = _runtime.switch_off()
+    _kernels.stop()
+    if _installed:
+        _installed = False
+        for name in _patching.unpatch_all(package=_targets.PACKAGE):
+            say(f"{name} was wrapped by another tool after us and is left as it is; our part of it does nothing")
+    if recorder is not None:
+        _close(recorder, _pipeline)
+    _pipeline = None
+
+
+def switch_on(settings: Settings, make_recorder: Callable[[], Recorder] | None = None) -> None:
+    """Install the wrappers and record with these settings.
+
+    Args:
+        settings: level and limits; nothing is installed when the level is off or this rank is not picked.
+        make_recorder: makes the recorder at the first compile (default: exporters from the standard variables).
+    """
+    if settings.level is Level.OFF or not settings.records_this_rank:
+        return
+    _runtime.switch_on(make_recorder or (lambda: build_recorder(settings)), settings.level)
+    install(settings.level)
+
+
+def install(level: Level) -> None:
+    """Put the wrappers in place, now or as soon as thunder is imported; no stage is recorded by that alone."""
+    global _installed
+    _installed = True
+    for module in sorted({seam.module for seam in _targets.SEAMS} | {"thunder.core.trace"}):
+        if module in sys.modules:
+            _patch_module(module)
+        elif module not in _watched_imports:
+            _watched_imports.add(module)
+            wrapt.register_post_import_hook(lambda loaded: _patch_module(loaded.__name__), module)
+    if level >= Level.NVFUSER_CODE:
+        _kernels.start()
+
+
+def build_recorder(settings: Settings) -> Recorder:
+    """The recorder that the environment asks for."""
+    global _pipeline
+    _pipeline = providers.build(settings)
+    return Recorder(
+        settings, tracer=_pipeline.tracer, sinks=_pipeline.sinks, root_context=providers.root_context
+    )
+
+
+@guarded(None)
+def _patch_module(module: str) -> None:
+    if not _installed:
+        return
+    for seam in _targets.SEAMS:
+        if seam.module == module:
+            _patching.patch_function(module, seam.function, _hooks.factory_for(seam), package=_targets.PACKAGE)
+    if module == "thunder.core.trace":
+        trace_class = sys.modules[module].TraceCtx
+        for name, role in _targets.TRACE_METHODS:
+            _patching.patch_method(trace_class, name, _hooks.METHOD_WRAPPERS[role])
+
+
+def _close(recorder: Recorder, pipeline: providers.Pipeline | None) -> None:
+    """Give every sink its end, and foreign exporters no more time than the exit may take."""
+    for sink in recorder.sinks:
+        guarded(None)(sink.close)()
+    shutdown = getattr(pipeline.provider if pipeline is not None else None, "shutdown", None)
+    if shutdown is not None:
+        worker = threading.Thread(target=guarded(None)(shutdown), name="thunder_otel-shutdown", daemon=True)
+        try:
+            worker.start()
+            worker.join(recorder.settings.exit_timeout)
+        except RuntimeError as error:  # the interpreter no longer starts threads
+            say(f"the exporters could not be shut down ({describe(error)})")
+
+
+@atexit.register
+def _at_exit() -> None:
+    recorder = _runtime.switch_off()
+    if recorder is not None:
+        _close(recorder, _pipeline)
+
+
+def _in_child() -> None:
+    """A forked child records to files of its own and leaves its parent's alone."""
+    _runtime.restart()
+    _compile_state.local.states.clear()
+    _hooks.forget_open_compiles()
+    logs.forget_writers()
+
+
+os.register_at_fork(after_in_child=_in_child)
+
+
+class ThunderInstrumentor(BaseInstrumentor):  # type: ignore[misc]
+    """What ``opentelemetry-instrument`` loads."""
+
+    def instrumentation_dependencies(self) -> Collection[str]:
+        """The versions of thunder whose seams are known."""
+        return ("lightning-thunder >= 0.2.3",)
+
+    def _instrument(self, **kwargs: Any) -> None:
+        instrument(kwargs.get("level"))
+
+    def _uninstrument(self, **kwargs: Any) -> None:
+        uninstrument()

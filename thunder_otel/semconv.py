@@ -1,0 +1,151 @@
+"""Every telemetry name of this project: spans, attributes, events, metrics. ``docs/spans.md`` is the same as a table.
+
+OTel's own names are used where they exist: https://opentelemetry.io/docs/specs/semconv/registry/attributes/
+"""
+
+SCOPE = "thunder_otel"
+SCHEMA_URL = "https://opentelemetry.io/schemas/1.30.0"
+
+# Span names. Those that end in a blank are followed by the name of the pass, executor, region or trace kind.
+SPAN_COMPILE = "thunder.compile"
+SPAN_ACQUIRE = "thunder.acquire"
+SPAN_PASS = "thunder.pass "
+SPAN_CLAIM = "thunder.claim"
+SPAN_FUSION_PASS = "thunder.fusion_pass "
+SPAN_REGION = "thunder.region "
+SPAN_TRANSFORM = "thunder.transform "
+SPAN_CODEGEN = "thunder.codegen "
+SPAN_KERNEL_COMPILE = "thunder.kernel.compile "
+SPAN_GRAPH_CAPTURE = "thunder.cuda_graph.capture "
+SPAN_GRAPH_STATIC_INPUTS = "thunder.cuda_graph.static_inputs"
+SPAN_GRAPH_WARMUP = "thunder.cuda_graph.warmup"
+SPAN_GRAPH_RECORD = "thunder.cuda_graph.record"
+SPAN_TORCH_COMPILE = "torch.compile "
+
+# The stage and the function it belongs to (level 1).
+STAGE = "thunder.stage"  # acquire, dce, claim, del_last_used, codegen, ...
+STAGE_INDEX = "thunder.stage.index"  # order within the compile, from 0
+STAGE_OBSERVED = "thunder.stage.observed"  # call, or provenance for a pass seen only by the trace it made
+KIND = "thunder.kind"  # prologue, computation, backward, epilogue, joint, region, other
+FN = "thunder.fn"
+COMPILE_ID = "thunder.compile.id"  # e.g. GPT.forward/0, the same on every rank
+COMPILE_INDEX = "thunder.compile.index"  # 0 for a function's first compile
+COMPILE_REASON = "thunder.compile.reason"  # first call, no caching, or the guards that failed
+COMPILE_CACHE = "thunder.compile.cache"  # constant values, symbolic values, same input, no caching
+COMPILE_LEVEL = "thunder.debug.level"
+COMPILE_EXECUTORS = "thunder.executors"
+COMPILE_TRANSFORMS = "thunder.transforms"
+COMPILE_LAST_STAGE = "thunder.compile.last_good_stage"
+TRANSFORM = "thunder.transform"
+EXECUTOR = "thunder.executor"
+EXECUTOR_VERSION = "thunder.executor.version"
+CODE_FUNCTION = "code.function.name"
+CODE_FILE = "code.file.path"
+CODE_LINE = "code.line.number"
+
+# One trace of a stage (level 1). A payload attribute KEY comes with KEY.size, KEY.sha256, KEY.path, KEY.truncated.
+TRACE_TEXT = "thunder.trace.text"
+TRACE_PROLOGUE_TEXT = "thunder.trace.prologue.text"
+TRACE_COMPUTATION_TEXT = "thunder.trace.computation.text"
+TRACE_BACKWARD_TEXT = "thunder.trace.backward.text"
+TRACE_EPILOGUE_TEXT = "thunder.trace.epilogue.text"
+TRACE_PROVENANCE = "thunder.trace.provenance"
+TRACE_CHANGED = "thunder.trace.changed"  # false: the same program as the stage in TRACE_SAME_AS
+TRACE_SAME_AS = "thunder.trace.same_as"  # index of the stage that holds the same program
+TRACE_SYMBOLS = "thunder.trace.symbols"  # bound symbols at the top level
+TRACE_LINES_ADDED = "thunder.trace.lines.added"
+TRACE_LINES_REMOVED = "thunder.trace.lines.removed"
+TRACE_ERROR = "thunder.trace.error"  # why the trace could not be printed
+TRACE_COLLECTIVES = "thunder.trace.collectives"  # communication and wait symbols in order
+TRACE_LAST_GOOD_TEXT = "thunder.trace.last_good.text"
+PAYLOAD_SIZE = ".size"
+PAYLOAD_SHA256 = ".sha256"
+PAYLOAD_PATH = ".path"
+PAYLOAD_TRUNCATED = ".truncated"
+
+# Guards (level 1): parallel lists, one element for each cached entry that did not fit.
+GUARD_ENTRIES = "thunder.guard.entries"  # index of the compile whose prologue failed
+GUARD_FAILED = "thunder.guard.failed"  # the check, as it stands in the prologue
+GUARD_MESSAGES = "thunder.guard.messages"  # thunder's own words: expected and got
+
+# Regions (level 2).
+REGION = "thunder.region"
+REGION_REBUILT = "thunder.region.superseded"  # true: fused again later, this one does not run
+REGION_FINAL = "thunder.region.final"  # true: in the trace that runs
+REGION_PARENT = "thunder.region.parent"  # enclosing region, e.g. CUDAGraph1
+REGION_OPS = "thunder.region.ops"
+REGION_OP_COUNT = "thunder.region.op_count"
+REGION_INPUTS = "thunder.region.inputs"
+REGION_OUTPUTS = "thunder.region.outputs"
+REGION_SOURCES = "thunder.region.source_lines"
+REGION_TEXT = "thunder.region.text"
+REGIONS = "thunder.regions"  # regions of a final trace, outermost first
+UNFUSED_OPS = "thunder.fusion.unfused_ops"
+UNFUSED_REASONS = "thunder.fusion.unfused_reasons"
+FUSED_COUNT = "thunder.fusion.regions"
+
+# Kernels (level 3).
+KERNEL_SOURCE = "thunder.kernel.source"
+KERNEL_LANGUAGE = "thunder.kernel.language"
+KERNEL_INDEX = "thunder.kernel.index"
+KERNEL_COUNT = "thunder.kernel.count"
+KERNEL_NAMES = "thunder.kernel.names"
+KERNEL_CACHED = "thunder.kernel.cached"
+KERNEL_DEFINITION = "thunder.kernel.definition"
+KERNEL_SCHEDULED_IR = "thunder.kernel.scheduled_ir"
+KERNEL_BACKEND_SECONDS = "thunder.kernel.backend_seconds"
+KERNEL_FRAME_SECONDS = "thunder.kernel.frame_seconds"  # Dynamo, AOTAutograd and Inductor together
+KERNEL_OUTPUT_CODE = "thunder.kernel.output_code"  # Inductor's whole module, kernels included
+KERNEL_BINDING = "thunder.kernel.binding"
+KERNEL_REGISTERS = "thunder.kernel.registers"
+KERNEL_GRID = "thunder.kernel.grid"
+KERNEL_BLOCK = "thunder.kernel.block"
+KERNEL_SHARED_MEMORY = "thunder.kernel.shared_memory"
+KERNEL_BYTES = "thunder.kernel.bytes"
+KERNEL_BANDWIDTH = "thunder.kernel.bandwidth"
+KERNEL_DEVICE_SECONDS = "thunder.kernel.device_seconds"
+TORCH_COMPILE_ID = "torch.compile.id"
+TORCH_ARTIFACT = "torch.artifact"  # prefix of the payload keys at level 4
+TORCH_METRICS = "torch.compile.metrics"
+
+# CUDA graphs.
+GRAPH = "thunder.cuda_graph"
+GRAPH_NODES = "thunder.cuda_graph.nodes"
+GRAPH_POOL_BYTES = "thunder.cuda_graph.pool_bytes"
+GRAPH_STATIC_COUNT = "thunder.cuda_graph.static_inputs.count"
+GRAPH_STATIC_BYTES = "thunder.cuda_graph.static_inputs.bytes"
+GRAPH_COPIED_COUNT = "thunder.cuda_graph.copied_inputs.count"
+GRAPH_COPIED_BYTES = "thunder.cuda_graph.copied_inputs.bytes"
+GRAPH_KEY = "thunder.cuda_graph.cache_key"
+GRAPH_REASON = "thunder.cuda_graph.reason"
+GRAPH_DEVICE_SECONDS = "thunder.cuda_graph.device_seconds"
+GRAPH_FAILED_OP = "thunder.cuda_graph.failed_op"
+
+# Errors and recovery.
+EXCEPTION_TYPE = "exception.type"
+EXCEPTION_MESSAGE = "exception.message"
+EXCEPTION_STACKTRACE = "exception.stacktrace"
+ERROR_TYPE = "error.type"
+RECOVERED = "thunder.recovered"
+
+# Resource.
+SERVICE_NAME = "service.name"
+RANK = "thunder.rank"
+LOCAL_RANK = "thunder.local_rank"
+WORLD_SIZE = "thunder.world_size"
+THUNDER_VERSION = "thunder.version"
+TORCH_VERSION = "torch.version"
+
+# Events in events.jsonl.
+EVENT_START = "thunder.stage.start"
+EVENT_END = "thunder.stage.end"
+EVENT_STUCK = "thunder.stage.stuck"
+EVENT_RUN = "thunder.run.start"
+EVENT_RUN_END = "thunder.run.end"
+
+# OTLP log records that carry a text too long for its span.
+LOG_PAYLOAD_KEY = "thunder.payload.key"
+LOG_PAYLOAD_SHA256 = "thunder.payload.sha256"
+LOG_PAYLOAD_SIZE = "thunder.payload.size"
+LOG_PAYLOAD_PART = "thunder.payload.part"
+LOG_PAYLOAD_PARTS = "thunder.payload.parts"
