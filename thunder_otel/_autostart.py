@@ -1,6 +1,7 @@
-"""What the ``.pth`` line calls in every Python whose ``THUNDER_DEBUG`` is set: wait for ``import thunder``.
+"""Waits for ``import thunder``: to begin recording when ``THUNDER_DEBUG`` asks for it, and to offer the JIT option.
 
-Until then nothing heavy is imported, since most of these processes (compile workers, shells) never use thunder.
+The ``.pth`` line calls :func:`start` in every Python whose ``THUNDER_DEBUG`` is set. Until thunder is imported nothing
+heavy is, since most of these processes (compile workers, shells) never use it.
 """
 
 from __future__ import annotations
@@ -10,18 +11,22 @@ import importlib.machinery
 import importlib.util
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import ModuleType
 
 from thunder_otel.environment_variables import THUNDER_DEBUG
 
 
 def start() -> None:
-    """Arrange for recording to begin when thunder is imported. Called once, by the ``.pth`` line."""
-    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())
+    """Begin to record when thunder is imported. Called by the ``.pth`` line."""
     if os.environ.get(THUNDER_DEBUG, "").strip().lower() in ("4", "torch_compile_debug"):
         os.environ.setdefault("TORCH_COMPILE_DEBUG", "1")  # torch reads it when it is imported
+    when_thunder_is_imported(activate)
+
+
+def watch_jit_options() -> None:
+    """Offer ``thunder.jit(fn, thunder_debug=...)`` when thunder is imported."""
+    when_thunder_is_imported(_watch_jit_options)
 
 
 def activate() -> None:
@@ -39,23 +44,48 @@ def activate() -> None:
     instrumentor.switch_on(chosen)
 
 
+def _watch_jit_options() -> None:
+    from thunder_otel import _jit_option  # noqa: PLC0415 - heavy, and only wanted now
+
+    _jit_option.watch_jit_options()
+
+
+_callbacks: list[Callable[[], None]] = []
+
+
+def when_thunder_is_imported(callback: Callable[[], None]) -> None:
+    """Call ``callback`` once, right after thunder's import ends, or now if it has ended. Repeated calls count once."""
+    if hasattr(sys.modules.get("thunder"), "jit"):
+        callback()
+        return
+    if callback not in _callbacks:
+        _callbacks.append(callback)
+    if _FINDER not in sys.meta_path:
+        sys.meta_path.insert(0, _FINDER)
+
+
 class _Finder(importlib.abc.MetaPathFinder):
     """Finds nothing by itself: it only notices that thunder is asked for and steps aside."""
+
+    _looking = False
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        if fullname != "thunder":
+        if fullname != "thunder" or self._looking:
             return None
-        sys.meta_path.remove(self)
-        spec = importlib.util.find_spec(fullname)
+        self._looking = True
+        try:
+            spec = importlib.util.find_spec(fullname)
+        finally:
+            self._looking = False
         if spec is not None and spec.loader is not None:
             spec.loader = _Loader(spec.loader)
         return spec
 
 
 class _Loader(importlib.abc.Loader):
-    """thunder's own loader, and our start after it."""
+    """thunder's own loader, and our callbacks after it."""
 
     def __init__(self, loader: importlib.abc.Loader) -> None:
         self._loader = loader
@@ -70,4 +100,10 @@ class _Loader(importlib.abc.Loader):
         if module.__spec__ is not None:
             module.__spec__.loader = module.__loader__ = self._loader  # thunder sees its own loader
         self._loader.exec_module(module)
-        activate()
+        if _FINDER in sys.meta_path:
+            sys.meta_path.remove(_FINDER)
+        while _callbacks:
+            _callbacks.pop(0)()
+
+
+_FINDER = _Finder()

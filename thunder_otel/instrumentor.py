@@ -12,7 +12,7 @@ from typing import Any
 import wrapt
 from opentelemetry.instrumentation.instrumentor import BaseInstrumentor
 
-from thunder_otel import _compile_state, _hooks, _kernels, _patching, _runtime, _targets, logs, providers
+from thunder_otel import _compile_state, _hooks, _kernels, _patching, _runtime, _sinks, _targets, logs, providers
 from thunder_otel._guard import describe, guarded, say
 from thunder_otel._telemetry import Recorder
 from thunder_otel.settings import Level, Settings, read_settings
@@ -127,6 +127,7 @@ def _in_child() -> None:
     _compile_state.local.states.clear()
     _hooks.forget_open_compiles()
     logs.forget_writers()
+    _sinks.forget()
 
 
 os.register_at_fork(after_in_child=_in_child)

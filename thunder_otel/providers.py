@@ -21,7 +21,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
 from opentelemetry.trace import NoOpTracerProvider, ProxyTracerProvider, Tracer
 
-from thunder_otel import semconv
+from thunder_otel import _sinks, semconv
 from thunder_otel._guard import describe, say
 from thunder_otel._model import Sink
 from thunder_otel.settings import Settings
@@ -83,9 +83,10 @@ def build(settings: Settings) -> Pipeline:
     names = exporter_names(os.environ)
     if application_provider() is not None:
         names = [name for name in names if name in (FILES, CONSOLE)]  # the application exports spans itself
-    exporters = [exporter for name in names if (exporter := _load(name, settings)) is not None]
-    sinks = tuple(exporter for exporter in exporters if hasattr(exporter, "stage_ended"))
-    return Pipeline(tuple(exporters), sinks, _provider(exporters, settings))
+    offered = {name: sink for name in (FILES, CONSOLE) if (sink := _sinks.offered(name)) is not None}
+    exporters = [exporter for name in names if name not in offered and (exporter := _load(name, settings)) is not None]
+    sinks = [*offered.values(), *(exporter for exporter in exporters if hasattr(exporter, "stage_ended"))]
+    return Pipeline(tuple(exporters), tuple(sinks), _provider(exporters, settings))
 
 
 def _provider(exporters: list[SpanExporter], settings: Settings) -> otel.TracerProvider:

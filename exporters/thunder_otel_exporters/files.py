@@ -15,7 +15,7 @@ from typing import Any
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
-from thunder_otel import logs, semconv
+from thunder_otel import _sinks, logs, semconv
 from thunder_otel._guard import say
 from thunder_otel._model import Payload, Stage, encode
 from thunder_otel.environment_variables import THUNDER_DEBUG_DIR
@@ -24,6 +24,7 @@ from thunder_otel_exporters._otlp_json import spans_line
 from thunder_otel_exporters._run_folder import RunFolder
 
 EVENTS, SPANS, RUN = "events.jsonl", "spans.jsonl", "run.json"
+NAME = "thunder_files"
 FORMAT = 1
 
 
@@ -39,6 +40,8 @@ class FilesExporter(SpanExporter):
 
     def __init__(self, settings: Settings | None = None) -> None:
         self._settings = read_settings() if settings is None else settings
+        if settings is None:  # the SDK made it: the recorder is to use this one
+            _sinks.offer(NAME, self)
         self._folder: RunFolder | None = None
         self._events = self._spans = -1
         self._remove_writer: Callable[[], None] = lambda: None
@@ -81,6 +84,7 @@ class FilesExporter(SpanExporter):
     def close(self) -> None:
         """Write nothing more."""
         self._remove_writer()
+        _sinks.withdraw(self)
         folder, self._folder = self._folder, None
         if folder is None:
             return
