@@ -181,3 +181,8 @@ def start() -> None:
 def stop() -> None:
     """Receive no more."""
     logging.getLogger(LOGGER).removeHandler(_handler)
+
+
+def is_receiving() -> bool:
+    """Whether torch's records come to us."""
+    return _handler in logging.getLogger(LOGGER).handlers

@@ -119,3 +119,8 @@ _logger = structlog.wrap_logger(
 def forget_writers() -> None:
     """Drop all writers without closing them (in a forked child they are the parent's)."""
     _writers.clear()
+
+
+def writer_count() -> int:
+    """How many writers events go to."""
+    return len(_writers)

@@ -149,3 +149,7 @@ LOG_PAYLOAD_SHA256 = "thunder.payload.sha256"
 LOG_PAYLOAD_SIZE = "thunder.payload.size"
 LOG_PAYLOAD_PART = "thunder.payload.part"
 LOG_PAYLOAD_PARTS = "thunder.payload.parts"
+LOG_PAYLOAD_EVENT = "thunder.payload"  # the log record's event name
+
+# What the OTLP sender notes on a span that it had to cut down to fit into a request.
+SPAN_CUT = "thunder.otlp.cut"  # keys of the attributes whose values were cut or left out
