@@ -20,8 +20,8 @@ from thunder_otel._guard import say
 from thunder_otel._model import Payload, Stage, encode
 from thunder_otel.environment_variables import THUNDER_DEBUG_DIR
 from thunder_otel.settings import Settings, read_settings
-from thunder_otel_exporters._otlp_json import spans_line
-from thunder_otel_exporters._run_folder import RunFolder
+from thunder_otel_exporters._otlp_json import span_line
+from thunder_otel_exporters._run_folder import RunFolder, announce
 
 EVENTS, SPANS, RUN = "events.jsonl", "spans.jsonl", "run.json"
 NAME = "thunder_files"
@@ -68,7 +68,7 @@ class FilesExporter(SpanExporter):
     def stage_ended(self, stage: Stage) -> None:
         """Append the finished span."""
         if self._folder is not None and isinstance(stage.span, ReadableSpan):
-            self._folder.append(self._spans, spans_line([stage.span]))
+            self._folder.append(self._spans, span_line(stage.span))
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         """Append spans of other scopes (ours came as stages)."""
@@ -77,7 +77,7 @@ class FilesExporter(SpanExporter):
             for span in spans
             if span.instrumentation_scope is None or span.instrumentation_scope.name != semconv.SCOPE
         ]
-        if foreign and (self._folder is None or not self._folder.append(self._spans, spans_line(foreign))):
+        if foreign and (self._folder is None or not self._folder.append(self._spans, b"".join(map(span_line, foreign)))):
             return SpanExportResult.FAILURE
         return SpanExportResult.SUCCESS
 
@@ -92,6 +92,7 @@ class FilesExporter(SpanExporter):
             say(f"{folder.lost} records could not be written to {folder.path}", key=f"lost:{folder.path}")
         for descriptor in (self._events, self._spans):
             os.close(descriptor)
+        folder.close()
 
     def shutdown(self) -> None:
         """The SDK ends: the same as :meth:`close`."""
@@ -106,6 +107,7 @@ class FilesExporter(SpanExporter):
         folder.write_file(RUN, encode(json.dumps(self._run_facts(), indent=1) + "\n"))
         self._events, self._spans = folder.open_log(EVENTS), folder.open_log(SPANS)
         self._folder = folder
+        announce(folder.path)
         events = self._events
         self._remove_writer = logs.add_writer(lambda line: folder.append(events, line) or None)
         say(f"artefacts are in {_short(folder.path)}")
