@@ -1,6 +1,6 @@
 """A training step of a real GPT (litgpt's Pythia, random weights). It does not know that anyone is watching.
 
-    THUNDER_DEBUG=nvfuser_code python examples/gpt_train.py
+THUNDER_DEBUG=nvfuser_code python examples/gpt_train.py
 """
 
 import warnings

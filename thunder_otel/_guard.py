@@ -51,7 +51,7 @@ def describe(error: BaseException) -> str:
 
 
 def guarded(default: D) -> Callable[[Callable[P, R]], Callable[P, R | D]]:
-    """Make a function of ours safe to call from a compile: an ``Exception`` in it is said once and ``default`` returned.
+    """Make a function of ours safe to call from a compile: an ``Exception`` is said once and ``default`` returned.
 
     ``KeyboardInterrupt`` and other ``BaseException`` belong to the program and pass.
 

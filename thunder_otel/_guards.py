@@ -49,7 +49,7 @@ def watch_prologue(prologue: Callable[..., Any], stats: weakref.ReferenceType[An
             _note(stats, entry, error)
             raise
 
-    del watched.__wrapped__  # type: ignore[attr-defined]  # one reference to the prologue is enough
+    del watched.__wrapped__  # one reference to the prologue is enough
     return watched
 
 

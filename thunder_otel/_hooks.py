@@ -218,7 +218,11 @@ def _open_compile(fn: Any) -> CompileState | None:
         **_guards.compile_reason(stats, cache),
     }
     if location.file:
-        attributes |= {semconv.CODE_FUNCTION: info.fn, semconv.CODE_FILE: location.file, semconv.CODE_LINE: location.line}
+        attributes |= {
+            semconv.CODE_FUNCTION: info.fn,
+            semconv.CODE_FILE: location.file,
+            semconv.CODE_LINE: location.line,
+        }
     outer = current()
     parent = outer.top.stage if outer is not None and outer.frames else None
     stage = recorder.start(semconv.SPAN_COMPILE, parent=parent, compile=info, attributes=attributes)
@@ -286,7 +290,9 @@ def _finish_pass(state: CompileState, frame: Frame | None, plan: _Plan, args: An
     for position, trace in enumerate(made):
         kind = plan.kinds[position] if position < len(plan.kinds) else state.kinds.get(trace) or inherited or "other"
         state.label(trace, kind)
-        state.observe(frame, trace, key=TEXT_KEYS.get(kind, semconv.TRACE_TEXT) if len(made) > 1 else semconv.TRACE_TEXT)
+        state.observe(
+            frame, trace, key=TEXT_KEYS.get(kind, semconv.TRACE_TEXT) if len(made) > 1 else semconv.TRACE_TEXT
+        )
     if plan.describe is not None:
         guarded(None)(plan.describe)(frame, result)
     frame.stage.attributes.setdefault(semconv.STAGE_OBSERVED, "call")

@@ -86,7 +86,7 @@ def code_location(fn: object) -> CodeLocation:
     if torch is not None and isinstance(fn, torch.nn.Module):
         fn = type(fn).forward
     elif not inspect.isroutine(fn):
-        fn = getattr(type(fn), "__call__", fn)
+        fn = getattr(type(fn), "__call__", fn)  # noqa: B004 - its function is wanted, not whether it has one
     code = getattr(inspect.unwrap(fn), "__code__", None) if callable(fn) else None
     return CodeLocation(code.co_filename, code.co_firstlineno) if code is not None else CodeLocation()
 

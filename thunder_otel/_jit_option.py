@@ -30,7 +30,9 @@ def watch_jit_options() -> None:
 def _register_debug_option(module: ModuleType) -> None:
     options = module.DebugOptions
     if not hasattr(options, OPTION):
-        options.register_option(OPTION, str | int, "", doc="Record this function's compiles at this level (thunder_otel).")
+        options.register_option(
+            OPTION, str | int, "", doc="Record this function's compiles at this level (thunder_otel)."
+        )
 
 
 def _watch_compile_data(module: ModuleType) -> None:

@@ -8,9 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 
-def attach(
-    package: str, homes: Mapping[str, str]
-) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+def attach(package: str, homes: Mapping[str, str]) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
     """``__all__``, ``__getattr__`` and ``__dir__`` for a package.
 
     Args:

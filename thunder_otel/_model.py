@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 AttributeValue = str | bool | int | float | Sequence[str] | Sequence[int] | Sequence[float] | Sequence[bool]
 
@@ -112,6 +112,7 @@ class Stage:
     span: Any = None  # the OTel span, recording or not
 
 
+@runtime_checkable
 class Sink(Protocol):
     """Something that keeps what is recorded. Called on the compiling thread: it must be quick and must not raise."""
 

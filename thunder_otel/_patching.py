@@ -113,7 +113,7 @@ def unpatch_all(*, package: str) -> list[str]:
     return left
 
 
-class _Ours(wrapt.FunctionWrapper):  # type: ignore[misc]
+class _Ours(wrapt.FunctionWrapper):  # type: ignore[type-arg, unused-ignore]
     """A wrapper of this project: the class is how we tell ours from another tool's."""
 
 

@@ -125,9 +125,7 @@ def describe_final(frame: Frame, trace: Any) -> None:
             attributes[semconv.REGION_PARENT] = info.parent
         bsym = _introspect.find_region(trace, info.name)
         label = f"{attributes[semconv.STAGE_INDEX]:02d}-{frame.kind}-{info.name}"
-        made.stage.payloads[:] = [
-            Payload(semconv.REGION_TEXT, _text(info, bsym), "regions", label, ".py", frame.kind)
-        ]
+        made.stage.payloads[:] = [Payload(semconv.REGION_TEXT, _text(info, bsym), "regions", label, ".py", frame.kind)]
 
 
 @guarded(None)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from typing import Any
 
 import wrapt
-from opentelemetry.instrumentation.instrumentor import BaseInstrumentor
+from opentelemetry.instrumentation.instrumentor import BaseInstrumentor  # type: ignore[attr-defined, unused-ignore]
 
 from thunder_otel import _compile_state, _hooks, _kernels, _patching, _runtime, _sinks, _targets, logs, providers
 from thunder_otel._guard import describe, guarded, say
@@ -82,9 +82,7 @@ def build_recorder(settings: Settings) -> Recorder:
     """The recorder that the environment asks for."""
     global _pipeline
     _pipeline = providers.build(settings)
-    return Recorder(
-        settings, tracer=_pipeline.tracer, sinks=_pipeline.sinks, root_context=providers.root_context
-    )
+    return Recorder(settings, tracer=_pipeline.tracer, sinks=_pipeline.sinks, root_context=providers.root_context)
 
 
 @guarded(None)

@@ -12,7 +12,7 @@ from thunder_otel._guard import guarded
 from thunder_otel._model import Stage, encode
 from thunder_otel.semconv import EVENT_END, EVENT_START
 
-Writer = Callable[[bytes], None]
+Writer = Callable[[bytes], object]
 Processor = Callable[[Any, str, MutableMapping[str, Any]], Any]
 
 _writers: list[Writer] = []

@@ -68,7 +68,7 @@ def root_context() -> Context:
 
 
 def exporter_names(environ: Mapping[str, str]) -> list[str]:
-    """The exporters to build. Files always, since a record must outlive a crash or a lost collector; unless ``none``."""
+    """The exporters to build; files always, since records must outlive a crash or a lost collector, unless ``none``."""
     raw = environ.get(TRACES_EXPORTER, "")
     names = [name.strip() for name in raw.split(",") if name.strip()]
     if NONE in names:
@@ -85,7 +85,7 @@ def build(settings: Settings) -> Pipeline:
         names = [name for name in names if name in (FILES, CONSOLE)]  # the application exports spans itself
     offered = {name: sink for name in (FILES, CONSOLE) if (sink := _sinks.offered(name)) is not None}
     exporters = [exporter for name in names if name not in offered and (exporter := _load(name, settings)) is not None]
-    sinks = [*offered.values(), *(exporter for exporter in exporters if hasattr(exporter, "stage_ended"))]
+    sinks: list[Sink] = [*offered.values(), *(exporter for exporter in exporters if isinstance(exporter, Sink))]
     return Pipeline(tuple(exporters), tuple(sinks), _provider(exporters, settings))
 
 
@@ -95,14 +95,16 @@ def _provider(exporters: list[SpanExporter], settings: Settings) -> otel.TracerP
     try:
         provider = TracerProvider(resource=resource(settings), shutdown_on_exit=False)
     except Exception as error:
-        say(f"{_culprit(error, 'OTEL_SPAN_', 'OTEL_TRACES_SAMPLER')} is malformed ({describe(error)}); no spans are sent")
+        variable = _culprit(error, "OTEL_SPAN_", "OTEL_TRACES_SAMPLER")
+        say(f"{variable} is malformed ({describe(error)}); no spans are sent")
         return NoOpTracerProvider()
     for exporter in exporters:
-        if not hasattr(exporter, "stage_ended"):  # a foreign exporter, e.g. console
+        if not isinstance(exporter, Sink):  # a foreign exporter, e.g. console
             try:
                 provider.add_span_processor(BatchSpanProcessor(exporter))
             except Exception as error:
-                say(f"{_culprit(error, 'OTEL_BSP_', 'OTEL_BSP_*')} is malformed ({describe(error)}); set it right or unset it")
+                variable = _culprit(error, "OTEL_BSP_", "OTEL_BSP_*")
+                say(f"{variable} is malformed ({describe(error)}); set it right or unset it")
     return provider
 
 

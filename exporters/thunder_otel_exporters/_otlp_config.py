@@ -49,7 +49,7 @@ def target(signal: Signal) -> Target:
 
 
 def wants_logs() -> bool:
-    """Whether texts may go out as log records: not when logs are switched off, nor when only traces have an endpoint."""
+    """Whether texts may go out as log records: not with logs switched off, nor when only traces have an endpoint."""
     names = [name.strip() for name in os.environ.get("OTEL_LOGS_EXPORTER", "otlp").split(",")]
     only_traces = os.environ.get(f"{_PREFIX}TRACES_ENDPOINT") and not _set_variable("logs", "ENDPOINT")[1]
     return "otlp" in names and not only_traces
@@ -127,6 +127,13 @@ def _timeout(signal: Signal) -> float | None:
 
 
 def _retryable_codes() -> list[Any]:
-    """The codes that OTLP calls retryable, but for RESOURCE_EXHAUSTED: a request too large will not fit later either."""
+    """The codes that OTLP calls retryable, but for RESOURCE_EXHAUSTED: what is too large will not fit later either."""
     codes = importlib.import_module("grpc").StatusCode
-    return [codes.CANCELLED, codes.DEADLINE_EXCEEDED, codes.ABORTED, codes.OUT_OF_RANGE, codes.UNAVAILABLE, codes.DATA_LOSS]
+    return [
+        codes.CANCELLED,
+        codes.DEADLINE_EXCEEDED,
+        codes.ABORTED,
+        codes.OUT_OF_RANGE,
+        codes.UNAVAILABLE,
+        codes.DATA_LOSS,
+    ]

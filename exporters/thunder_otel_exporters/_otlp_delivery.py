@@ -154,7 +154,7 @@ class Delivery:
                 f"{sender.to.name} takes nothing at the moment ({self.reason}); spans are tried again and stay on disk",
                 key=f"outage:{sender.to.name}",
             )
-        seconds = min(LONGEST_WAIT, FIRST_WAIT * 2 ** (attempts - 1)) * random.uniform(0.8, 1.2)  # noqa: S311 - jitter
+        seconds = min(LONGEST_WAIT, FIRST_WAIT * 2 ** (attempts - 1)) * random.uniform(0.8, 1.2)
         if self._wait(seconds):
             raise GaveUp
 

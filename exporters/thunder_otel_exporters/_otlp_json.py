@@ -39,8 +39,13 @@ def _frame(resource: Resource, scope: InstrumentationScope | None) -> tuple[str,
     if last_resource is not resource or last_scope is not scope:
         before = f'{{"resourceSpans":[{{"resource":{_object(_attributes(resource.attributes))},"scopeSpans":[{{"scope":'
         before += _scope(scope) + ',"spans":['
-        scope_schema, resource_schema = _text("schemaUrl", scope and scope.schema_url), _text("schemaUrl", resource.schema_url)
-        after = "]" + "".join("," + part for part in scope_schema) + "}]" + "".join("," + part for part in resource_schema)
+        scope_schema, resource_schema = (
+            _text("schemaUrl", scope.schema_url if scope else None),
+            _text("schemaUrl", resource.schema_url),
+        )
+        after = (
+            "]" + "".join("," + part for part in scope_schema) + "}]" + "".join("," + part for part in resource_schema)
+        )
         after += "}]}\n"
         _last_frame = (resource, scope, before, after)
     return before, after

@@ -96,7 +96,9 @@ def records(text: LongText, data: bytes, part_limit: int) -> Iterator[ReadableLo
     """
     parts = list(_parts(data, part_limit))
     span = text.span
-    context = otel.set_span_in_context(otel.NonRecordingSpan(span.get_span_context() or otel.INVALID_SPAN_CONTEXT), Context())
+    context = otel.set_span_in_context(
+        otel.NonRecordingSpan(span.get_span_context() or otel.INVALID_SPAN_CONTEXT), Context()
+    )
     for index, (start, end) in enumerate(parts):
         record = LogRecord(
             timestamp=span.end_time,

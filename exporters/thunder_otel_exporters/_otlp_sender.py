@@ -47,7 +47,7 @@ class Answer(enum.Enum):
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a request, why (for people, without secrets), and whether its size was what was said against it."""
+    """What became of a request, why (for people, without secrets), and whether its size was held against it."""
 
     answer: Answer
     reason: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import re
@@ -102,10 +103,8 @@ class RunFolder:
     def _descriptor_of(self, folder: str) -> int:
         known = self._descriptors.get(folder)
         if known is None:
-            try:
+            with contextlib.suppress(FileExistsError):  # another thread was quicker; a symbolic link there fails below
                 os.mkdir(folder, 0o700, dir_fd=self._descriptors[""])
-            except FileExistsError:  # another thread was quicker; a symbolic link there fails below
-                pass
             known = os.open(folder, _DIRECTORY, dir_fd=self._descriptors[""])
             self._descriptors[folder] = known
         return known

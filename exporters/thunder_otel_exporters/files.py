@@ -77,7 +77,9 @@ class FilesExporter(SpanExporter):
             for span in spans
             if span.instrumentation_scope is None or span.instrumentation_scope.name != semconv.SCOPE
         ]
-        if foreign and (self._folder is None or not self._folder.append(self._spans, b"".join(map(span_line, foreign)))):
+        if foreign and (
+            self._folder is None or not self._folder.append(self._spans, b"".join(map(span_line, foreign)))
+        ):
             return SpanExportResult.FAILURE
         return SpanExportResult.SUCCESS
 
@@ -109,7 +111,7 @@ class FilesExporter(SpanExporter):
         self._folder = folder
         announce(folder.path)
         events = self._events
-        self._remove_writer = logs.add_writer(lambda line: folder.append(events, line) or None)
+        self._remove_writer = logs.add_writer(lambda line: folder.append(events, line))
         say(f"artefacts are in {_short(folder.path)}")
 
     def _run_facts(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))  # for the helpers beside the tests, which are no package
 
-from jaeger_server import Collector, Jaeger, build  # noqa: E402
+from jaeger_server import Collector, Jaeger, build
 
 ROOM = {"JAEGER_MAX_TRACES": "100000"}  # no test's traces may push out another's
 
