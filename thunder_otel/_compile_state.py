@@ -11,7 +11,7 @@ from typing import Any
 from thunder_otel import _introspect, semconv
 from thunder_otel._guard import guarded
 from thunder_otel._model import AttributeValue, CompileInfo, Payload, Stage, StoredPayload
-from thunder_otel._rendering import Renderer, Rendering
+from thunder_otel._rendering import Fingerprint, Renderer, Rendering, fingerprint
 from thunder_otel._telemetry import Recorder, add_payload_facts
 from thunder_otel.settings import Level
 
@@ -28,7 +28,7 @@ TEXT_KEYS = {
 class Program:
     """The last distinct text of one kind of trace."""
 
-    fingerprint: tuple[Any, ...]
+    fingerprint: Fingerprint
     body: str
     stage: Stage
     index: int
@@ -150,24 +150,24 @@ class CompileState:
         if frame.in_region and not (final and self.has(Level.NVFUSER_REGION)):
             return
         last = self.programs.get(kind)
-        fingerprint = _introspect.fingerprint(trace)
-        if last is not None and last.fingerprint == fingerprint:
+        seen = fingerprint(trace)
+        if last is not None and last.fingerprint == seen:
             self._same(attributes, last, suffix, key)
             self.last_good = (frame.name, trace)
             return
-        rendering = self.renderer.render(trace)
+        rendering = self.renderer.render(trace, seen)
         if rendering.error:
             attributes[suffix + ".error"] = rendering.error
             return
         self.last_good = (frame.name, trace)
         if last is not None and last.body == rendering.body:
-            last.fingerprint = fingerprint
+            last.fingerprint = seen
             self._same(attributes, last, suffix, key)
             return
         self._changed(frame, kind, last, rendering, suffix, key)
         index = int(str(attributes[semconv.STAGE_INDEX]))
         if not frame.in_region:
-            self.programs[kind] = Program(fingerprint, rendering.body, stage, index, key)
+            self.programs[kind] = Program(seen, rendering.body, stage, index, key)
 
     def _same(self, attributes: dict[str, AttributeValue], last: Program, suffix: str, key: str) -> None:
         attributes[suffix + ".changed"] = False

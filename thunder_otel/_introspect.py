@@ -110,13 +110,6 @@ def provenance_of(trace: Any) -> str:
     return "" if provenance is None else str(getattr(provenance, "pss", provenance))
 
 
-def fingerprint(trace: Any) -> tuple[Any, ...]:
-    """Equal for two traces that print alike below the provenance line (the other way round need not hold)."""
-    signature = trace._siginfo
-    head = (id(signature),) if signature is not None else (id(trace.fn), id(trace.args), id(trace.kwargs))
-    return (*head, *(id(bsym) for bsym in trace.bound_symbols))
-
-
 def symbol_count(trace: Any) -> int:
     """Bound symbols at the top level of a trace."""
     return len(trace.bound_symbols)

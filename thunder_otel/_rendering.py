@@ -11,7 +11,7 @@ symbol are rendered once a compile and reused while the symbol stays what it was
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 _Contexts = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
@@ -31,26 +31,85 @@ class Rendering:
         return f"{self.provenance}\n{self.body}" if self.provenance and self.body else self.provenance or self.body
 
 
+_Identity = tuple[Any, ...]
+_PLAIN = frozenset({str, int, bool, type(None)})
+
+
+def identity(bsym: Any) -> _Identity:
+    """Equal for two bound symbols that print alike (the other way round need not hold), while both are alive.
+
+    Passes copy symbols they do not change (dead code elimination copies every one), so it looks at what a symbol is
+    made of: numbers and words by value, everything else (proxies, subsymbols) by being the same object.
+    """
+    header = bsym.header
+    return (
+        id(bsym.sym),
+        _value(bsym.args),
+        _value(bsym.kwargs),
+        _value(bsym.output),
+        *map(id, bsym.subsymbols),
+        header if isinstance(header, str) else tuple(header),
+        id(bsym._call_ctx),
+        bsym.source_filename,
+        bsym.source_positions,
+    )
+
+
+def _value(value: Any) -> Any:
+    kind = type(value)
+    if kind in _PLAIN:
+        return (kind, value)
+    if kind is tuple or kind is list:
+        return (kind, *map(_value, value))
+    if kind is dict:
+        return (kind, *((key, _value(item)) for key, item in value.items()))
+    return id(value)
+
+
 @dataclass(slots=True)
 class _Lines:
-    """What is remembered of a bound symbol; ``symbol`` keeps it alive, so that its id stays its own."""
+    """What is remembered of a bound symbol; ``symbol`` keeps it alive, so that the ids in its identity stay its own."""
 
     symbol: Any
-    shape: tuple[Any, ...]
     lines: list[str]
     contexts: _Contexts
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """Equal for two traces that print alike below the provenance line (the other way round need not hold).
+
+    ``alive`` keeps what the ids in ``symbols`` stand for, so that no later object can be taken for one of them.
+    """
+
+    head: tuple[Any, ...]
+    symbols: tuple[_Identity, ...]
+    alive: tuple[Any, ...] = field(compare=False, repr=False)
+
+
+def fingerprint(trace: Any) -> Fingerprint:
+    """The fingerprint of a ``TraceCtx``: a small part of the cost of printing it."""
+    signature = trace._siginfo
+    head = (signature,) if signature is not None else (trace.fn, trace.args, trace.kwargs)
+    bsyms = tuple(trace.bound_symbols)
+    return Fingerprint(tuple(map(id, head)), tuple(map(identity, bsyms)), (head, bsyms))
 
 
 class Renderer:
     """Renders the traces of one compile; forget it when the compile ends."""
 
     def __init__(self) -> None:
-        self._known: dict[int, _Lines] = {}
+        self._known: dict[_Identity, _Lines] = {}
 
-    def render(self, trace: Any) -> Rendering:
-        """The text of a ``TraceCtx``; a trace that cannot be printed gives a Rendering with an error instead."""
+    def render(self, trace: Any, known: Fingerprint | None = None) -> Rendering:
+        """The text of a ``TraceCtx``; a trace that cannot be printed gives a Rendering with an error instead.
+
+        Args:
+            trace: what to print.
+            known: its fingerprint, where that was taken already.
+        """
         try:
-            text = self._print(trace)
+            text = self._print(trace, known or fingerprint(trace))
         except Exception as error:
             return Rendering("", "", f"{type(error).__name__}: {error}")
         provenance = trace.get_provenance()
@@ -59,11 +118,13 @@ class Renderer:
             return Rendering(head, text[len(head) :].removeprefix("\n"))
         return Rendering("", text)
 
-    def _print(self, trace: Any) -> str:
+    def _print(self, trace: Any, known: Fingerprint) -> str:
         view = copy.copy(trace)
         view.names = set(trace.names)
         view._object_ctx = dict(trace._object_ctx)
-        symbols = [_SymbolView(self._known, bsym) for bsym in trace.bound_symbols]
+        symbols = [
+            _SymbolView(self._known, bsym, key) for bsym, key in zip(trace.bound_symbols, known.symbols, strict=True)
+        ]
         view._bound_symbols = symbols
         view.scopes = [symbols]
         return str(view.python(print_depth=-1))
@@ -72,11 +133,12 @@ class Renderer:
 class _SymbolView:
     """Stands for a bound symbol while thunder prints a trace; everything but the printing is the symbol's own."""
 
-    __slots__ = ("_bsym", "_fresh", "_known")
+    __slots__ = ("_bsym", "_fresh", "_key", "_known")
 
-    def __init__(self, known: dict[int, _Lines], bsym: Any) -> None:
+    def __init__(self, known: dict[_Identity, _Lines], bsym: Any, key: _Identity) -> None:
         self._known = known
         self._bsym = bsym
+        self._key = key
         self._fresh: _Lines | None = None
 
     def __getattr__(self, name: str) -> Any:
@@ -92,14 +154,17 @@ class _SymbolView:
         return self._rendered(indent, print_depth).lines
 
     def _rendered(self, indent: int, depth: int) -> _Lines:
+        if self._fresh is not None:
+            return self._fresh
         bsym = self._bsym
-        shape = _shape(bsym)
-        known = self._fresh or self._known.get(id(bsym))
-        if known is not None and known.shape == shape:
+        known = self._known.get(self._key)
+        if known is not None:
+            self._fresh = known
             return known
         before = _contexts_of(bsym, [])
         try:
-            contexts = tuple(dict(part) for part in bsym.gather_ctxs())
+            # not gather_ctxs(), which prints all arguments once more to fill the context that import_ctx() has filled
+            contexts = (dict(bsym.import_ctx()), dict(bsym._get_call_ctx()), dict(bsym._object_ctx))
             lines = bsym.python(indent=indent, print_depth=depth)
             named = any(len(now) != len(was) for now, was, names in before if names)
         finally:
@@ -107,27 +172,10 @@ class _SymbolView:
                 if now or was:
                     now.clear()
                     now.update(was)
-        fresh = _Lines(bsym, shape, lines, contexts)  # type: ignore[arg-type]
-        if named or contexts[2]:
-            self._fresh = fresh  # object names depend on the trace that is printed: good for this trace only
-        else:
-            self._known[id(bsym)] = fresh
-        return fresh
-
-
-def _shape(bsym: Any) -> tuple[Any, ...]:
-    """What a bound symbol's lines depend on, as far as passes change it in place."""
-    header = bsym.header
-    return (
-        id(bsym.sym),
-        id(bsym.args),
-        id(bsym.kwargs),
-        id(bsym.output),
-        id(bsym.subsymbols),
-        len(bsym.subsymbols),
-        header if isinstance(header, str) else tuple(header),
-        id(bsym._call_ctx),
-    )
+        self._fresh = _Lines(bsym, lines, contexts)
+        if not (named or contexts[2]):  # object names depend on the trace that is printed: good for this trace only
+            self._known[self._key] = self._fresh
+        return self._fresh
 
 
 def _contexts_of(bsym: Any, found: list[tuple[dict[str, Any], dict[str, Any], bool]]) -> list[Any]:
