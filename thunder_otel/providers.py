@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import entry_points, version
@@ -19,6 +20,7 @@ from opentelemetry.sdk.environment_variables import OTEL_SDK_DISABLED
 from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
+from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.trace import NoOpTracerProvider, ProxyTracerProvider, Tracer
 
 from thunder_otel import _sinks, semconv
@@ -44,7 +46,24 @@ class Pipeline:
     def tracer(self) -> Tracer:
         """The tracer to use now: an application may have set its provider since the last compile."""
         provider = application_provider() or self.provider
-        return provider.get_tracer(semconv.SCOPE, own_version(), schema_url=semconv.SCHEMA_URL)
+        tracer = provider.get_tracer(semconv.SCOPE, own_version(), schema_url=semconv.SCHEMA_URL)
+        if type(getattr(tracer, "id_generator", None)) is RandomIdGenerator:
+            tracer.id_generator = _Ids()  # type: ignore[attr-defined]  # of this tracer, not of the provider
+        return tracer
+
+
+class _Ids(RandomIdGenerator):
+    """Ids from the system's random source.
+
+    The SDK's own come from Python's global generator: recording would change the random numbers a program draws, and
+    torch, which puts that generator's state back while it compiles, would make spans share an id.
+    """
+
+    def generate_span_id(self) -> int:
+        return secrets.randbits(64) or 1
+
+    def generate_trace_id(self) -> int:
+        return secrets.randbits(128) or 1
 
 
 def own_version() -> str:
