@@ -117,12 +117,15 @@ def symbol_count(trace: Any) -> int:
 
 def collectives_in(trace: Any) -> list[str]:
     """Names of communication and wait symbols in order."""
-    words = ("all_reduce", "all_gather", "reduce_scatter", "broadcast_prim", "wait", "synchronize", "pack", "bucket")
-    return [
-        bsym.sym.name
-        for bsym in trace.bound_symbols
-        if any(word in bsym.sym.name for word in words) and "unpack_" not in bsym.sym.name
-    ]
+    return [bsym.sym.name for bsym in trace.bound_symbols if _is_collective(bsym.sym.name)]
+
+
+_COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "broadcast_prim", "wait", "synchronize", "pack", "bucket")
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_collective(name: str) -> bool:
+    return "unpack_" not in name and any(word in name for word in _COLLECTIVES)
 
 
 def executor_names(executors: Iterable[Any]) -> list[str]:

@@ -14,6 +14,8 @@ import copy
 from dataclasses import dataclass, field
 from typing import Any
 
+from thunder_otel._printing import LinePrinter
+
 _Contexts = tuple[dict[str, Any], dict[str, Any], dict[str, Any]]
 
 
@@ -32,22 +34,23 @@ class Rendering:
 
 
 _Identity = tuple[Any, ...]
-_PLAIN = frozenset({str, int, bool, type(None)})
+# What is compared by value; everything else (proxies above all) by being the same object.
+_BY_VALUE = frozenset({str, int, bool, type(None), tuple, list, dict})
 
 
 def identity(bsym: Any) -> _Identity:
     """Equal for two bound symbols that print alike (the other way round need not hold), while both are alive.
 
     Passes copy symbols they do not change (dead code elimination copies every one), so it looks at what a symbol is
-    made of: numbers and words by value, everything else (proxies, subsymbols) by being the same object.
+    made of.
     """
-    header = bsym.header
+    header, output, kwargs = bsym.header, bsym.output, bsym.kwargs
     return (
         id(bsym.sym),
-        _value(bsym.args),
-        _value(bsym.kwargs),
-        _value(bsym.output),
-        *map(id, bsym.subsymbols),
+        _items(bsym.args),
+        _value(kwargs) if kwargs else None,
+        _value(output) if type(output) in _BY_VALUE else id(output),
+        _inside(bsym) if bsym.subsymbols else None,
         header if isinstance(header, str) else tuple(header),
         id(bsym._call_ctx),
         bsym.source_filename,
@@ -55,15 +58,22 @@ def identity(bsym: Any) -> _Identity:
     )
 
 
+def _inside(bsym: Any) -> tuple[Any, ...]:
+    """All symbols under one; dead code elimination takes no-ops out of these lists in place."""
+    return tuple([(id(sub), _inside(sub)) if sub.subsymbols else id(sub) for sub in bsym.subsymbols])
+
+
+def _items(values: Any) -> tuple[Any, ...]:
+    return tuple([_value(value) if type(value) in _BY_VALUE else id(value) for value in values])
+
+
 def _value(value: Any) -> Any:
     kind = type(value)
-    if kind in _PLAIN:
-        return (kind, value)
     if kind is tuple or kind is list:
-        return (kind, *map(_value, value))
+        return (kind, _items(value))
     if kind is dict:
-        return (kind, *((key, _value(item)) for key, item in value.items()))
-    return id(value)
+        return (kind, tuple(value), _items(value.values()))
+    return (kind, value)
 
 
 @dataclass(slots=True)
@@ -100,6 +110,7 @@ class Renderer:
 
     def __init__(self) -> None:
         self._known: dict[_Identity, _Lines] = {}
+        self._printer = LinePrinter()
 
     def render(self, trace: Any, known: Fingerprint | None = None) -> Rendering:
         """The text of a ``TraceCtx``; a trace that cannot be printed gives a Rendering with an error instead.
@@ -123,7 +134,8 @@ class Renderer:
         view.names = set(trace.names)
         view._object_ctx = dict(trace._object_ctx)
         symbols = [
-            _SymbolView(self._known, bsym, key) for bsym, key in zip(trace.bound_symbols, known.symbols, strict=True)
+            _SymbolView(self._known, self._printer, bsym, key)
+            for bsym, key in zip(trace.bound_symbols, known.symbols, strict=True)
         ]
         view._bound_symbols = symbols
         view.scopes = [symbols]
@@ -133,10 +145,11 @@ class Renderer:
 class _SymbolView:
     """Stands for a bound symbol while thunder prints a trace; everything but the printing is the symbol's own."""
 
-    __slots__ = ("_bsym", "_fresh", "_key", "_known")
+    __slots__ = ("_bsym", "_fresh", "_key", "_known", "_printer")
 
-    def __init__(self, known: dict[_Identity, _Lines], bsym: Any, key: _Identity) -> None:
+    def __init__(self, known: dict[_Identity, _Lines], printer: LinePrinter, bsym: Any, key: _Identity) -> None:
         self._known = known
+        self._printer = printer
         self._bsym = bsym
         self._key = key
         self._fresh: _Lines | None = None
@@ -154,13 +167,17 @@ class _SymbolView:
         return self._rendered(indent, print_depth).lines
 
     def _rendered(self, indent: int, depth: int) -> _Lines:
-        if self._fresh is not None:
-            return self._fresh
-        bsym = self._bsym
-        known = self._known.get(self._key)
-        if known is not None:
-            self._fresh = known
-            return known
+        if self._fresh is None:
+            self._fresh = self._known.get(self._key) or self._print(indent, depth)
+        return self._fresh
+
+    def _print(self, indent: int, depth: int) -> _Lines:
+        bsym, printer = self._bsym, self._printer
+        compared = printer.knows(bsym)
+        printed = printer.print(bsym) if compared else None
+        if printed is not None:
+            quick = self._known[self._key] = _Lines(bsym, printed[0], (printed[1], bsym._get_call_ctx(), {}))
+            return quick
         before = _contexts_of(bsym, [])
         try:
             # not gather_ctxs(), which prints all arguments once more to fill the context that import_ctx() has filled
@@ -172,10 +189,12 @@ class _SymbolView:
                 if now or was:
                     now.clear()
                     now.update(was)
-        self._fresh = _Lines(bsym, lines, contexts)
+        fresh = _Lines(bsym, lines, contexts)
+        if not compared:
+            printer.compare(bsym, lines, contexts[0], contexts[2])
         if not (named or contexts[2]):  # object names depend on the trace that is printed: good for this trace only
-            self._known[self._key] = self._fresh
-        return self._fresh
+            self._known[self._key] = fresh
+        return fresh
 
 
 def _contexts_of(bsym: Any, found: list[tuple[dict[str, Any], dict[str, Any], bool]]) -> list[Any]:

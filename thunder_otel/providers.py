@@ -5,6 +5,7 @@ Besides :mod:`thunder_otel.testing` the only module that imports the OpenTelemet
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import secrets
@@ -66,6 +67,7 @@ class _Ids(RandomIdGenerator):
         return secrets.randbits(128) or 1
 
 
+@functools.cache
 def own_version() -> str:
     """The installed version of this project."""
     return version("thunder-otel")
