@@ -12,7 +12,7 @@ from thunder_otel import _introspect, semconv
 from thunder_otel._guard import guarded
 from thunder_otel._model import AttributeValue, CompileInfo, Payload, Stage, StoredPayload
 from thunder_otel._rendering import Fingerprint, Renderer, Rendering, fingerprint
-from thunder_otel._telemetry import Recorder, add_payload_facts
+from thunder_otel._telemetry import Recorder, add_payload_facts, timed
 from thunder_otel.settings import Level
 
 KINDS = ("prologue", "computation", "backward", "epilogue")
@@ -133,6 +133,7 @@ class CompileState:
                 self.frames[-1].last_ns = top.stage.end_ns or self.recorder.now()
 
     @guarded(None)
+    @timed
     def observe(self, frame: Frame, trace: Any, *, key: str = semconv.TRACE_TEXT, final: bool = False) -> None:
         """Put a trace's facts and, if it differs from the last of its kind, its text on a stage."""
         stage, attributes = frame.stage, frame.stage.attributes
@@ -149,7 +150,12 @@ class CompileState:
             return
         if frame.in_region and not (final and self.has(Level.NVFUSER_REGION)):
             return
+        if stage.hidden:  # a hook vetoed it: nobody reads its text
+            self.last_good = (frame.name, trace)
+            return
         last = self.programs.get(kind)
+        if last is not None and last.stage.hidden:
+            last = None
         seen = fingerprint(trace)
         if last is not None and last.fingerprint == seen:
             self._same(attributes, last, suffix, key)

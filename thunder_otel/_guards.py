@@ -85,10 +85,10 @@ def compile_reason(stats: Any, cache: str) -> dict[str, AttributeValue]:
     """
     entries = list(getattr(stats, "interpreter_cache", ()))
     if "no caching" in cache:
-        return {semconv.COMPILE_REASON: "no caching"}
+        return {semconv.COMPILE_REASON: semconv.REASON_NO_CACHING}
     if not entries:
         first = getattr(stats, "cache_misses", 1) <= 1
-        return {semconv.COMPILE_REASON: "first call" if first else "no earlier compile finished"}
+        return {semconv.COMPILE_REASON: semconv.REASON_FIRST_CALL if first else semconv.REASON_NONE_FINISHED}
     found = refusals(stats)
     if not found:
         return {semconv.COMPILE_REASON: f"none of {len(entries)} cached entries fit (compiled before recording began)"}

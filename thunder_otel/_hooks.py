@@ -1,8 +1,8 @@
 """The wrappers that stand around thunder's functions while recording is on.
 
-Each calls what it wraps exactly once, with the same arguments, returns its result and lets its exception pass; all
-else it does is guarded. None is ever interpreted by thunder, and none makes a span the current one: a program that
-looks at the current span while it is traced must see its own.
+Each calls what it wraps exactly once, with the same arguments, returns its result and lets its exception pass (only a
+hook's own StopCompile is raised instead); all else it does is guarded. None is ever interpreted by thunder, and none
+makes a span the current one: a program that looks at the current span while it is traced must see its own.
 """
 
 from __future__ import annotations
@@ -12,7 +12,20 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from thunder_otel import _compile_state, _guards, _introspect, _patching, _regions, _runtime, _targets, semconv
+from thunder_otel import (
+    _calls,
+    _compile_state,
+    _guards,
+    _hook_runs,
+    _introspect,
+    _metrics,
+    _patching,
+    _regions,
+    _runtime,
+    _targets,
+    _thunderfx,
+    semconv,
+)
 from thunder_otel._compile_state import TEXT_KEYS, CompileState, Frame, current
 from thunder_otel._guard import guarded
 from thunder_otel._model import AttributeValue, CompileInfo
@@ -31,11 +44,13 @@ def observe_acquire(seam: Seam) -> _patching.Wrapper:
             return wrapped(*args, **kwargs)
         frame = guarded(None)(state.open_frame)(semconv.SPAN_ACQUIRE, seam.name)
         try:
+            _hook_runs.stop_if_asked()
             results = wrapped(*args, **kwargs)
+            _acquired(state, frame, results)
+            _hook_runs.stop_if_asked()
         except BaseException as error:
             _close_compile(state, error)
             raise
-        _acquired(state, frame, results)
         return results
 
     return wrapper
@@ -63,11 +78,13 @@ def _observe(plan_for: Callable[[Any, Any], _Plan]) -> _patching.Wrapper:
             return wrapped(*args, **kwargs)
         frame = _open_pass(state, plan, args, kwargs)
         try:
+            _hook_runs.stop_if_asked()
             result = wrapped(*args, **kwargs)
         except BaseException as error:
             _close(state, frame, error)
             raise
         _finish_pass(state, frame, plan, args, kwargs, result)
+        _hook_runs.stop_if_asked()
         return result
 
     return wrapper
@@ -110,11 +127,13 @@ def observe_fuse(wrapped: Callable[..., Any], instance: Any, args: Any, kwargs: 
         return wrapped(*args, **kwargs)
     frame = _regions.open_region(state, instance)
     try:
+        _hook_runs.stop_if_asked()
         bsym = wrapped(*args, **kwargs)
     except BaseException as error:
         _close(state, frame, error)
         raise
     _regions.close_region(state, frame, bsym)
+    _hook_runs.stop_if_asked()
     return bsym
 
 
@@ -130,11 +149,13 @@ def observe_codegen(wrapped: Callable[..., Any], instance: Any, args: Any, kwarg
         state.observe(frame, instance, final=True)
         _regions.describe_final(frame, instance)
     try:
+        _hook_runs.stop_if_asked()
         function = wrapped(*args, **kwargs)
     except BaseException as error:
         _close(state, frame, error)
         raise
     _close(state, frame)
+    _hook_runs.stop_if_asked()
     return _generated(state, kind, function)
 
 
@@ -183,9 +204,12 @@ class _ClosingScope:
 
     def __exit__(self, kind: Any, error: BaseException | None, traceback: Any) -> Any:
         try:
-            return self._manager.__exit__(kind, error, traceback)
+            swallowed = self._manager.__exit__(kind, error, traceback)
         finally:
             _close_compile(self._state, error)
+        if error is None:
+            _hook_runs.stop_if_asked()
+        return swallowed
 
 
 @guarded(None)
@@ -224,7 +248,10 @@ def _open_compile(fn: Any) -> CompileState | None:
             semconv.CODE_LINE: location.line,
         }
     outer = current()
-    parent = outer.top.stage if outer is not None and outer.frames else None
+    parent = outer.top.stage if outer is not None and outer.frames else _thunderfx.parent_of(data)
+    _metrics.watch(stats, info.fn)
+    if recorder.settings.calls:
+        _calls.watch_by_setting(stats, info.fn, recorder.settings.calls)
     stage = recorder.start(semconv.SPAN_COMPILE, parent=parent, compile=info, attributes=attributes)
     if stage is None:
         return None
@@ -264,6 +291,8 @@ def _close_compile(state: CompileState, error: BaseException | None) -> None:
             _flush_unseen(inner, inner.frames[0], ())
         _regions.finish(inner)
         inner.close_frame(inner.frames[0], error=error)
+        if error is not None:
+            _hook_runs.forget_stop()
         if inner is state:
             return
 
@@ -368,6 +397,7 @@ METHOD_WRAPPERS: dict[str, _patching.Wrapper] = {
     "transform": _observe(_plan_transform),
     "provenance": observe_provenance,
     "codegen": observe_codegen,
+    "fx_backend": _thunderfx.observe_backend,
 }
 
 
@@ -377,6 +407,8 @@ def factory_for(seam: Seam) -> _patching.Factory:
         return _patching.closure_factory(scope_factory)
     if seam.role == "lineage":
         return _patching.wrapt_factory(observe_lineage)
+    if seam.role == "fx_split":
+        return _patching.wrapt_factory(_thunderfx.observe_splitter)
     if seam.role == "acquire":
         return _patching.wrapt_factory(observe_acquire(seam))
     return _patching.wrapt_factory(observe_pass(seam))

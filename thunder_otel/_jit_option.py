@@ -57,7 +57,7 @@ def _choose(compile_data: Any, level: Level) -> None:
     _runtime.choose_level(compile_data, level)
     if level is Level.OFF:
         return
-    if not _runtime.is_on():
+    if not _runtime.is_switched_on():
         settings = read_settings(level=Level.OFF)
         if not settings.records_this_rank:
             return

@@ -110,6 +110,7 @@ class Stage:
     payloads: list[Payload] = field(default_factory=list)
     stored: list[StoredPayload] = field(default_factory=list)
     span: Any = None  # the OTel span, recording or not
+    hidden: bool = False  # a hook vetoed it: sinks are told times and ids at most
 
 
 @runtime_checkable

@@ -78,13 +78,18 @@ def patch_function(module: str, name: str, factory: Factory, *, package: str) ->
     return count
 
 
-def patch_method(cls: type, name: str, wrapper: Wrapper) -> bool:
-    """Wrap a method that ``cls`` itself defines. False when it defines none, or when it is wrapped already."""
+def patch_method(cls: type, name: str, wrapper: Wrapper | None = None, *, factory: Factory | None = None) -> bool:
+    """Wrap a method that ``cls`` itself defines, by a wrapper or what a factory makes.
+
+    False when it defines none, or when it is wrapped already.
+    """
     current = vars(cls).get(name)
     if current is None or _holds_ours(current):
         return False
-    _replace(cls, name, current, _Ours(current, wrapper))
-    return True
+    make = factory if wrapper is None else wrapt_factory(wrapper)
+    if make is not None:
+        _replace(cls, name, current, make(current))
+    return make is not None
 
 
 def unpatch_all(*, package: str) -> list[str]:

@@ -15,6 +15,7 @@ _lock = threading.RLock()
 _make_recorder: Callable[[], Recorder] | None = None
 _recorder: Recorder | None = None
 _default_level = Level.OFF
+_loans: list[tuple[Callable[[], Recorder], Level]] = []
 _chosen: weakref.WeakKeyDictionary[Any, Level] = weakref.WeakKeyDictionary()
 
 
@@ -33,6 +34,24 @@ def switch_off() -> Recorder | None:
         return used
 
 
+def lend(make_recorder: Callable[[], Recorder], level: Level) -> Callable[[], None]:
+    """Record at least at ``level`` until the returned function is called.
+
+    Args:
+        make_recorder: gives the recorder to use while nothing else is switched on; always the same one.
+        level: what to record.
+    """
+    loan = (make_recorder, level)
+    with _lock:
+        _loans.append(loan)
+
+    def give_back() -> None:
+        with _lock:
+            _loans[:] = [other for other in _loans if other is not loan]
+
+    return give_back
+
+
 def restart() -> None:
     """Drop the recorder without closing it (a forked child must not touch its parent's); a new one is made lazily."""
     global _recorder, _lock
@@ -42,6 +61,11 @@ def restart() -> None:
 
 def is_on() -> bool:
     """Whether hooks do anything."""
+    return _make_recorder is not None or bool(_loans)
+
+
+def is_switched_on() -> bool:
+    """Whether recording is on by :func:`switch_on`, and not only lent."""
     return _make_recorder is not None
 
 
@@ -55,6 +79,8 @@ def recorder() -> Recorder | None:
                 if _recorder is None:
                     switch_off()
                     say("recording could not be set up and stays off; run `thunder-otel doctor`")
+    if _recorder is None and (loans := tuple(_loans)):
+        return guarded(None)(loans[0][0])()
     return _recorder
 
 
@@ -64,13 +90,15 @@ def choose_level(compile_data: Any, level: Level) -> None:
 
 
 def level_of(compile_data: Any) -> Level:
-    """The level of one jitted function: its own option's, else the process's."""
+    """The level of one jitted function: its own option's, else the process's, and not below one that is lent."""
     try:
-        return _chosen.get(compile_data, _default_level)
+        level = _chosen.get(compile_data, _default_level)
+        refused = level is Level.OFF and compile_data in _chosen
     except TypeError:
-        return _default_level
+        level, refused = _default_level, False
+    return level if refused else max((level, *(lent for _, lent in tuple(_loans))))
 
 
 def highest_level() -> Level:
     """The highest level anything in this process is recorded at."""
-    return max((_default_level, *list(_chosen.values())))
+    return max((_default_level, *list(_chosen.values()), *(lent for _, lent in tuple(_loans))))

@@ -1,13 +1,38 @@
-"""Sinks that somebody else built: the SDK's configurator makes exporters itself, by name and without arguments.
+"""Sinks that the recorder does not make itself.
 
-Such an exporter offers itself here, and the recorder takes it instead of making a second one of the same name.
+The SDK's configurator makes exporters by name and without arguments: such an exporter offers itself here, and the
+recorder takes it instead of making a second one of the same name. Listeners come and go while recording runs.
 """
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+
 from thunder_otel._model import Sink
 
+_lock = threading.Lock()
 _offered: dict[str, Sink] = {}
+_listeners: tuple[Sink, ...] = ()  # replaced, never changed: a stage may be going through it
+
+
+def listen(sink: Sink) -> Callable[[], None]:
+    """Tell ``sink`` of every stage, whatever the recorder's own sinks are; returns how to stop that."""
+    global _listeners
+    with _lock:
+        _listeners = (*_listeners, sink)
+
+    def stop() -> None:
+        global _listeners
+        with _lock:
+            _listeners = tuple(known for known in _listeners if known is not sink)
+
+    return stop
+
+
+def listeners() -> tuple[Sink, ...]:
+    """Who listens now."""
+    return _listeners
 
 
 def offer(name: str, sink: Sink) -> None:
@@ -27,5 +52,7 @@ def withdraw(sink: Sink) -> None:
 
 
 def forget() -> None:
-    """Drop all offers (in a forked child they are the parent's)."""
+    """Drop all offers (in a forked child they are the parent's); who listens goes on listening."""
+    global _lock
+    _lock = threading.Lock()
     _offered.clear()

@@ -33,3 +33,6 @@ THUNDER_DEBUG_DISK_LIMIT = "THUNDER_DEBUG_DISK_LIMIT"
 
 THUNDER_DEBUG_STUCK_SECONDS = "THUNDER_DEBUG_STUCK_SECONDS"
 """Seconds after which an open stage is reported once, with the Python stack. Default: 120; 0 is never."""
+
+THUNDER_DEBUG_CALLS = "THUNDER_DEBUG_CALLS"
+"""Share of the calls of jitted functions that become spans, from 0 (default) to 1."""

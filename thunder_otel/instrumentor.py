@@ -12,12 +12,24 @@ from typing import Any
 import wrapt
 from opentelemetry.instrumentation.instrumentor import BaseInstrumentor  # type: ignore[attr-defined, unused-ignore]
 
-from thunder_otel import _compile_state, _hooks, _kernels, _patching, _runtime, _sinks, _targets, logs, providers
+from thunder_otel import (
+    _compile_state,
+    _hooks,
+    _kernels,
+    _metrics,
+    _patching,
+    _runtime,
+    _sinks,
+    _targets,
+    logs,
+    providers,
+)
 from thunder_otel._guard import describe, guarded, say
 from thunder_otel._telemetry import Recorder
 from thunder_otel.settings import Level, Settings, read_settings
 
 _installed = False
+_lending = threading.RLock()
 _watched_imports: set[str] = set()
 _pipeline: providers.Pipeline | None = None
 
@@ -41,11 +53,13 @@ def uninstrument() -> None:
     """Record nothing from now on and put thunder's own functions back; a compile that runs is recorded to its end."""
     global _installed, _pipeline
     recorder = _runtime.switch_off()
-    _kernels.stop()
-    if _installed:
-        _installed = False
-        for name in _patching.unpatch_all(package=_targets.PACKAGE):
-            say(f"{name} was wrapped by another tool after us and is left as it is; our part of it does nothing")
+    if not _runtime.is_on():
+        _kernels.stop()
+        if _installed:
+            _installed = False
+            for name in _patching.unpatch_all(package=_targets.PACKAGE):
+                say(f"{name} was wrapped by another tool after us and is left as it is; our part of it does nothing")
+    _metrics.stop()
     if recorder is not None:
         _close(recorder, _pipeline)
     _pipeline = None
@@ -64,11 +78,33 @@ def switch_on(settings: Settings, make_recorder: Callable[[], Recorder] | None =
     install(settings.level)
 
 
+def lend(make_recorder: Callable[[], Recorder], level: Level) -> Callable[[], None]:
+    """Record at least at ``level`` until the returned function is called; then all is as it was.
+
+    Args:
+        make_recorder: gives the recorder to use while nothing else is switched on; always the same one.
+        level: what to record.
+    """
+    with _lending:
+        give_back = _runtime.lend(make_recorder, level)
+        install(level)
+
+    def end() -> None:
+        with _lending:
+            give_back()
+            if not _runtime.is_on():
+                uninstrument()
+            elif _runtime.highest_level() < Level.NVFUSER_CODE:
+                _kernels.stop()
+
+    return end
+
+
 def install(level: Level) -> None:
     """Put the wrappers in place, now or as soon as thunder is imported; no stage is recorded by that alone."""
     global _installed
     _installed = True
-    for module in sorted({seam.module for seam in _targets.SEAMS} | {"thunder.core.trace"}):
+    for module in sorted({seam.module for seam in _targets.SEAMS} | {"thunder.core.trace", "thunder.dynamo.compiler"}):
         if module in sys.modules:
             _patch_module(module)
         elif module not in _watched_imports:
@@ -82,6 +118,7 @@ def build_recorder(settings: Settings) -> Recorder:
     """The recorder that the environment asks for."""
     global _pipeline
     _pipeline = providers.build(settings)
+    _metrics.start()
     return Recorder(settings, tracer=_pipeline.tracer, sinks=_pipeline.sinks, root_context=providers.root_context)
 
 
@@ -96,6 +133,9 @@ def _patch_module(module: str) -> None:
         trace_class = sys.modules[module].TraceCtx
         for name, role in _targets.TRACE_METHODS:
             _patching.patch_method(trace_class, name, _hooks.METHOD_WRAPPERS[role])
+    if module == "thunder.dynamo.compiler":
+        for name, role in _targets.FX_METHODS:
+            _patching.patch_method(sys.modules[module].ThunderCompiler, name, _hooks.METHOD_WRAPPERS[role])
 
 
 def _close(recorder: Recorder, pipeline: providers.Pipeline | None) -> None:
@@ -121,6 +161,8 @@ def _at_exit() -> None:
 
 def _in_child() -> None:
     """A forked child records to files of its own and leaves its parent's alone."""
+    global _lending
+    _lending = threading.RLock()
     _runtime.restart()
     _compile_state.local.states.clear()
     _hooks.forget_open_compiles()

@@ -8,14 +8,16 @@ from typing import Any
 
 import structlog
 
-from thunder_otel._guard import guarded
+from thunder_otel._guard import describe, guarded, say
 from thunder_otel._model import Stage, encode
 from thunder_otel.semconv import EVENT_END, EVENT_START
 
 Writer = Callable[[bytes], object]
+Receiver = Callable[[MutableMapping[str, Any]], object]
 Processor = Callable[[Any, str, MutableMapping[str, Any]], Any]
 
 _writers: list[Writer] = []
+_receivers: list[Receiver] = []
 _user_processors: list[Processor] = []
 
 
@@ -23,6 +25,12 @@ def add_writer(writer: Writer) -> Callable[[], None]:
     """Send every event's line (JSON, ending in a line break) to ``writer``; returns how to stop that."""
     _writers.append(writer)
     return lambda: _writers.remove(writer) if writer in _writers else None
+
+
+def add_receiver(receiver: Receiver) -> Callable[[], None]:
+    """Give every event's fields, a fresh mapping each, to ``receiver``; returns how to stop that."""
+    _receivers.append(receiver)
+    return lambda: _receivers.remove(receiver) if receiver in _receivers else None
 
 
 def add_processor(processor: Processor) -> Callable[[], None]:
@@ -42,13 +50,13 @@ def get_logger() -> Any:
 
 def started(stage: Stage) -> None:
     """Log that a stage is about to run."""
-    if _writers:
+    if _writers or _receivers:
         _log(EVENT_START, stage)
 
 
 def ended(stage: Stage) -> None:
     """Log that a stage ran, with all it found; texts stand in it by hash and path."""
-    if _writers:
+    if _writers or _receivers:
         _log(EVENT_END, stage)
 
 
@@ -83,8 +91,21 @@ def _log(event: str, stage: Stage) -> None:
 
 def _run_user_processors(logger: Any, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
     for processor in list(_user_processors):
-        result = guarded(event)(processor)(logger, method, event)
+        try:
+            result = processor(logger, method, event)
+        except structlog.DropEvent:
+            raise
+        except Exception as error:
+            name = getattr(processor, "__qualname__", repr(processor))
+            say(f"log processor {name} raised {describe(error)} and is passed over", key=f"processor:{id(processor)}")
+            continue
         event = result if isinstance(result, MutableMapping) else event
+    return event
+
+
+def _to_receivers(_logger: Any, _method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
+    for receiver in list(_receivers):
+        guarded(None)(receiver)(dict(event))
     return event
 
 
@@ -108,6 +129,7 @@ _logger = structlog.wrap_logger(
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
         _run_user_processors,
+        _to_receivers,
         _to_line,
     ],
     wrapper_class=structlog.BoundLogger,

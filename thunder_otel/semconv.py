@@ -20,7 +20,12 @@ SPAN_GRAPH_CAPTURE = "thunder.cuda_graph.capture "
 SPAN_GRAPH_STATIC_INPUTS = "thunder.cuda_graph.static_inputs"
 SPAN_GRAPH_WARMUP = "thunder.cuda_graph.warmup"
 SPAN_GRAPH_RECORD = "thunder.cuda_graph.record"
-SPAN_TORCH_COMPILE = "torch.compile "
+SPAN_TORCH_COMPILE = "torch.compile "  # followed by the id that torch prints, e.g. 0/0
+SPAN_TORCH_PHASE = "torch.phase "  # followed by the name of torch's chromium event
+SPAN_TORCH_ARTIFACT = "torch.artifact "  # followed by the artefact's name
+SPAN_FX_GRAPH = "thunder.fx.graph"
+SPAN_FX_SPLIT = "thunder.fx.split"
+SPAN_FX_SUBGRAPH = "thunder.fx.subgraph "  # followed by the module's name, e.g. thunder_0, inductor_1
 
 # The stage and the function it belongs to (level 1).
 STAGE = "thunder.stage"  # acquire, dce, claim, del_last_used, codegen, ...
@@ -31,11 +36,15 @@ FN = "thunder.fn"
 COMPILE_ID = "thunder.compile.id"  # e.g. GPT.forward/0, the same on every rank
 COMPILE_INDEX = "thunder.compile.index"  # 0 for a function's first compile
 COMPILE_REASON = "thunder.compile.reason"  # first call, no caching, or the guards that failed
+REASON_FIRST_CALL = "first call"
+REASON_NO_CACHING = "no caching"
+REASON_NONE_FINISHED = "no earlier compile finished"
 COMPILE_CACHE = "thunder.compile.cache"  # constant values, symbolic values, same input, no caching
 COMPILE_LEVEL = "thunder.debug.level"
 COMPILE_EXECUTORS = "thunder.executors"
 COMPILE_TRANSFORMS = "thunder.transforms"
 COMPILE_LAST_STAGE = "thunder.compile.last_good_stage"
+WITHHELD = "thunder.withheld"  # why a hook's veto, or a redacting hook's failure, keeps the stage's texts out
 TRANSFORM = "thunder.transform"
 EXECUTOR = "thunder.executor"
 EXECUTOR_VERSION = "thunder.executor.version"
@@ -104,9 +113,37 @@ KERNEL_SHARED_MEMORY = "thunder.kernel.shared_memory"
 KERNEL_BYTES = "thunder.kernel.bytes"
 KERNEL_BANDWIDTH = "thunder.kernel.bandwidth"
 KERNEL_DEVICE_SECONDS = "thunder.kernel.device_seconds"
-TORCH_COMPILE_ID = "torch.compile.id"
-TORCH_ARTIFACT = "torch.artifact"  # prefix of the payload keys at level 4
-TORCH_METRICS = "torch.compile.metrics"
+
+# torch.compile (level 4) and ThunderFX (level 1).
+TORCH_COMPILE_ID = "torch.compile.id"  # as torch prints it: [0/0] is 0/0
+TORCH_COMPILE_PHASE = "torch.compile.phase"  # forward, or what came later under the same id, e.g. a backward
+TORCH_COMPILE_SECONDS = "torch.compile.seconds"
+TORCH_COMPILE_DEBUG_DIRS = "torch.compile.debug_dirs"  # folders that TORCH_COMPILE_DEBUG=1 made for this compile
+TORCH_CACHE_HIT = "torch.compile.cache.hit"
+TORCH_CACHE_EVENTS = "torch.compile.cache.events"  # e.g. fx_graph_cache_hit
+TORCH_PHASE = "torch.phase"
+TORCH_PHASE_ARGS = "torch.phase."  # followed by the name of the event's argument
+TORCH_ARTIFACT = "torch.artifact"
+TORCH_ARTIFACT_TEXT = "torch.artifact.text"
+TORCH_ARTIFACT_MD5 = "torch.artifact.md5"  # torch's own hash of the text, has_payload in its trace
+TORCH_ARTIFACT_CACHED = "torch.artifact.cached"  # true: read back from a cache of torch's, not made by this compile
+TORCH_ARTIFACTS = "torch.artifacts"  # names, in order
+TORCH_RECORDS = "torch.trace.records"  # every record of the compile, one JSON object a line
+GRAPH_BREAK_REASONS = "torch.graph_break.reasons"
+GRAPH_BREAK_SOURCES = "torch.graph_break.source_lines"
+FX_GRAPH_TEXT = "thunder.fx.graph.text"
+FX_NODES = "thunder.fx.nodes"
+FX_SUBGRAPH = "thunder.fx.subgraph"
+FX_SUBGRAPHS = "thunder.fx.subgraphs"
+FX_SUBGRAPH_TEXT = "thunder.fx.subgraph.text"
+FX_COMPILER = "thunder.fx.compiler"  # thunder, inductor, or eager
+FX_OPS = "thunder.fx.ops"
+FX_SOURCES = "thunder.fx.source_lines"
+SPLIT_TEXT = "thunder.fx.split.text"
+SPLIT_REASONS = "thunder.fx.split.reasons"  # parallel lists, one element for each op that thunder did not take
+SPLIT_OPS = "thunder.fx.split.ops"
+SPLIT_SOURCES = "thunder.fx.split.source_lines"
+SPLIT_EXCEPTIONS = "thunder.fx.split.exceptions"
 
 # CUDA graphs.
 GRAPH = "thunder.cuda_graph"
@@ -143,6 +180,11 @@ EVENT_STUCK = "thunder.stage.stuck"
 EVENT_RUN = "thunder.run.start"
 EVENT_RUN_END = "thunder.run.end"
 
+# What a program's own log lines get inside a compile.
+LOG_TRACE_ID = "trace_id"
+LOG_SPAN_ID = "span_id"
+LOG_STAGE = "thunder_stage"
+
 # OTLP log records that carry a text too long for its span.
 LOG_PAYLOAD_KEY = "thunder.payload.key"
 LOG_PAYLOAD_SHA256 = "thunder.payload.sha256"
@@ -153,3 +195,28 @@ LOG_PAYLOAD_EVENT = "thunder.payload"  # the log record's event name
 
 # What the OTLP sender notes on a span that it had to cut down to fit into a request.
 SPAN_CUT = "thunder.otlp.cut"  # keys of the attributes whose values were cut or left out
+
+# Metrics; labels take a bounded number of values: FN, STAGE, OUTCOME, EXECUTOR, KERNEL_LANGUAGE, LABEL_GUARD.
+METRIC_COMPILE_DURATION = "thunder.compile.duration"
+METRIC_STAGE_DURATION = "thunder.stage.duration"
+METRIC_CACHE_HITS = "thunder.cache.hits"
+METRIC_CACHE_MISSES = "thunder.cache.misses"
+METRIC_RECOMPILES = "thunder.recompiles"
+METRIC_REGIONS = "thunder.regions"
+METRIC_KERNELS = "thunder.kernels"
+METRIC_KERNEL_DURATION = "thunder.kernel.compile.duration"
+METRIC_CAPTURES = "thunder.cuda_graph.captures"
+METRIC_CAPTURE_DURATION = "thunder.cuda_graph.capture.duration"
+METRIC_REPLAYS = "thunder.cuda_graph.replays"
+METRIC_POOL_BYTES = "thunder.cuda_graph.pool.size"
+METRIC_OVERHEAD = "thunder_otel.overhead"
+OUTCOME = "thunder.outcome"  # ok, error
+LABEL_GUARD = "thunder.guard.check"  # the name of the failed check, e.g. check_tensor_metadata
+LABEL_OTHER = "other"  # what a label says once it has taken its most values
+
+# Sampled calls of jitted functions.
+SPAN_CALL = "thunder.call"
+SPAN_CALL_PART = "thunder.call."  # followed by prologue, compile, computation, epilogue or backward
+CALL_CACHE = "thunder.call.cache"  # hit, miss
+CALL_NUMBER = "thunder.call.number"  # thunder's own count of the function's calls
+CALL_SAMPLE = "thunder.call.sample"  # share of the calls that is recorded

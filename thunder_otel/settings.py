@@ -81,6 +81,7 @@ class Settings:
     exit_timeout: float = 5.0
     disk_limit: int = 2 * 1024**3
     stuck_seconds: float = 120.0
+    calls: float = 0.0  # share of calls that become spans
 
     @property
     def records_this_rank(self) -> bool:
@@ -127,6 +128,7 @@ def read_settings(
         exit_timeout=_seconds(environ, env.THUNDER_DEBUG_EXIT_TIMEOUT, default.exit_timeout),
         disk_limit=_number(environ, env.THUNDER_DEBUG_DISK_LIMIT, default.disk_limit, minimum=1),
         stuck_seconds=_seconds(environ, env.THUNDER_DEBUG_STUCK_SECONDS, default.stuck_seconds),
+        calls=_share(environ, env.THUNDER_DEBUG_CALLS),
     )
 
 
@@ -155,6 +157,18 @@ def _seconds(environ: Mapping[str, str], name: str, default: float) -> float:
     if not 0 <= value < float("inf"):
         say(f"{name}={raw!r} is not a number of seconds; using {default:g}")
         return default
+    return value
+
+
+def _share(environ: Mapping[str, str], name: str) -> float:
+    raw = environ.get(name, "").strip()
+    try:
+        value = float(raw or 0)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        say(f"{name}={raw!r} is not a number from 0 to 1; using 0")
+        return 0.0
     return value
 
 
