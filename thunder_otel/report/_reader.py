@@ -1,0 +1,142 @@
+"""Reads run folders as ``thunder_files`` wrote them, also those of a program that crashed or still runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from thunder_otel import semconv
+from thunder_otel._model import ErrorInfo, StoredPayload
+
+__all__ = ["ErrorInfo", "NoRun", "Run", "Stage", "StoredPayload", "read_run", "read_runs"]
+
+_EVENTS = "events.jsonl"
+_RUN = "run.json"
+
+
+class NoRun(Exception):
+    """A folder holds no run; the message says so and what to do."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A stage as it was recorded. ``end_ns`` is ``None`` when it had not ended; times are ns since the epoch."""
+
+    name: str
+    span_id: str
+    parent_id: str
+    start_ns: int
+    end_ns: int | None = None
+    thread: str = ""
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    payloads: tuple[StoredPayload, ...] = ()
+    error: ErrorInfo | None = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """One process's recording: its folder, what ``run.json`` says, and its stages in the order of their starts.
+
+    Attributes:
+        torn: lines of the events file that could not be read, e.g. the last one of a killed program.
+    """
+
+    folder: Path
+    info: Mapping[str, Any]
+    stages: list[Stage]
+    torn: int = 0
+
+    @property
+    def rank(self) -> int | None:
+        """The process's rank, if it was one of several."""
+        rank = self.info.get("rank")
+        return rank if isinstance(rank, int) else None
+
+
+def read_runs(folder: Path) -> list[Run]:
+    """The run in a folder, or all ranks of the latest run below it, in the order of their ranks.
+
+    Args:
+        folder: a run folder, or one that holds run folders (``thunder_debug``).
+
+    Raises:
+        NoRun: nothing was recorded there.
+    """
+    if (folder / _EVENTS).is_file():
+        return [read_run(folder)]
+    found = sorted(one.parent for one in folder.glob(f"*/{_EVENTS}"))
+    if not found:
+        raise NoRun(f"{folder} holds no recorded run: give a run folder or the thunder_debug folder that holds it")
+    latest = read_run(found[-1])
+    if latest.rank is None:
+        return [latest]
+    runs: dict[int, Run] = {}
+    for path in found:  # sorted by their start: the latest one of each rank counts
+        run = latest if path == latest.folder else read_run(path)
+        if run.rank is not None:
+            runs[run.rank] = run
+    return [runs[rank] for rank in sorted(runs)]
+
+
+def read_run(folder: Path) -> Run:
+    """The run in a run folder.
+
+    Raises:
+        NoRun: the folder has no events file.
+    """
+    events = folder / _EVENTS
+    if not events.is_file():
+        raise NoRun(f"{folder} holds no recorded run: it has no {_EVENTS}")
+    stages: dict[str, Stage] = {}
+    torn = 0
+    for event in _json_lines(events):
+        if event is None:
+            torn += 1
+        elif event.get("event") in (semconv.EVENT_START, semconv.EVENT_END) and isinstance(event.get("span_id"), str):
+            stages[event["span_id"]] = _stage(event)
+    return Run(folder, _info(folder), sorted(stages.values(), key=lambda stage: stage.start_ns), torn)
+
+
+def _json_lines(path: Path) -> Iterator[dict[str, Any] | None]:
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            try:
+                value = json.loads(line)
+            except ValueError:
+                value = None
+            yield value if isinstance(value, dict) else None
+
+
+def _info(folder: Path) -> dict[str, Any]:
+    try:
+        info = json.loads((folder / _RUN).read_text("utf-8", "replace"))
+    except (OSError, ValueError):
+        return {}
+    return info if isinstance(info, dict) else {}
+
+
+def _stage(event: dict[str, Any]) -> Stage:
+    error = event.get("error") or None
+    return Stage(
+        name=str(event.get("name", "")),
+        span_id=event["span_id"],
+        parent_id=str(event.get("parent_id", "")),
+        start_ns=int(event.get("start_ns", 0)),
+        end_ns=event.get("end_ns"),
+        thread=str(event.get("thread", "")),
+        attributes=event.get("attributes") or {},
+        payloads=tuple(_payload(payload) for payload in event.get("payloads") or ()),
+        error=error and ErrorInfo(*(str(error.get(key, "")) for key in ("type", "message", "stacktrace"))),
+    )
+
+
+def _payload(payload: dict[str, Any]) -> StoredPayload:
+    def get(key: str, default: Any) -> Any:
+        return payload.get(key, default)
+
+    return StoredPayload(
+        get("key", ""), get("kind", ""), get("size", 0), get("sha256", ""), get("lines", 0), get("path", "")
+    )
