@@ -15,6 +15,7 @@ __all__ = ["ErrorInfo", "NoRun", "Run", "Stage", "StoredPayload", "read_run", "r
 
 _EVENTS = "events.jsonl"
 _RUN = "run.json"
+_LAUNCH_NS = 15 * 60 * 10**9
 
 
 class NoRun(Exception):
@@ -73,12 +74,19 @@ def read_runs(folder: Path) -> list[Run]:
     latest = read_run(found[-1])
     if latest.rank is None:
         return [latest]
-    runs: dict[int, Run] = {}
+    ranks: dict[int, Path] = {}
     for path in found:  # sorted by their start: the latest one of each rank counts
-        run = latest if path == latest.folder else read_run(path)
-        if run.rank is not None:
-            runs[run.rank] = run
-    return [runs[rank] for rank in sorted(runs)]
+        info = _info(path)
+        rank = info.get("rank")
+        if isinstance(rank, int) and _same_launch(info, latest.info):
+            ranks[rank] = path
+    return [latest if ranks[rank] == latest.folder else read_run(ranks[rank]) for rank in sorted(ranks)]
+
+
+def _same_launch(one: Mapping[str, Any], latest: Mapping[str, Any]) -> bool:
+    """Ranks of one launch have the same world size and start within minutes of each other."""
+    apart = abs(one.get("started_ns", 0) - latest.get("started_ns", 0))
+    return one.get("world_size") == latest.get("world_size") and apart < _LAUNCH_NS
 
 
 def read_run(folder: Path) -> Run:

@@ -23,7 +23,7 @@ from thunder_otel.report._reader import ErrorInfo, Run, Stage
 _PATH = r"(?<![\w/])(?:[A-Za-z]:)?/(?:[\w.@+~ -]+/)+[\w.@+~-]+|<ipython-[^>\s]*>"
 _CHAIN = r"[^\W\d]\w*(?:(?:\.|::)[^\W\d]\w*)*"
 _NUMBER = r"(?<![\w.])\d[\w.]*(?:(?<=[eE])[+-]\d+)?"
-_TOKEN = re.compile(f"(?P<path>{_PATH})|(?P<chain>{_CHAIN})|(?P<number>{_NUMBER})")
+_TOKEN = re.compile(f"(?P<path>(?:{_PATH})(?P<line>:\\d+)?)|(?P<chain>{_CHAIN})|(?P<number>{_NUMBER})")
 _KEPT_ROOTS = ("prims", "ltorch", "torch", "Tensor", "tl", "triton", "at", "aten", "std", "c10", "libdevice", "dtypes")
 _KEPT_CHAIN = re.compile(rf"(?<![\w.:])(?:{'|'.join(_KEPT_ROOTS)})(?:(?:\.|::)[^\W\d]\w*)+")
 _FOREIGN = ("torch.ops.", "torch.classes.")  # a program's own operations are registered there
@@ -83,10 +83,12 @@ class Redactor:
 
     def _replaced(self, found: re.Match[str]) -> str:
         token = found[0]
-        if found.lastgroup == "number":
-            return token if token in ("0", "1") else self._word("k", token)
-        if found.lastgroup == "path":
-            return "/" + self._word("path", token) + Path(token).suffix
+        if found["number"]:
+            return token if token in ("0", "1") else self._word("num", token)
+        if found["path"]:
+            line = found["line"] or ""
+            path = token.removesuffix(line)
+            return "/" + self._word("path", path) + Path(path).suffix + line
         if "." not in token and ":" not in token:
             return self._name(token)
         if _KEPT_CHAIN.fullmatch(token) and not token.startswith(_FOREIGN):
@@ -96,11 +98,11 @@ class Redactor:
     def _name(self, name: str) -> str:
         if name in _words() or name in self.known or _NUMBERED.fullmatch(name) or _DTYPE.fullmatch(name):
             return name
-        return self._word("n", name)
+        return self._word("name", name)
 
     def _word(self, start: str, word: str) -> str:
         key = f"{start} {word}"
-        return self._names.setdefault(key, f"{start}{len(self._names)}_")
+        return self._names.setdefault(key, f"{start}{len(self._names)}")
 
     def value(self, key: str, value: Any) -> Any:
         """An attribute's value: its texts replaced, unless they are our own words."""
