@@ -120,7 +120,7 @@ def _special(bsym: Any, used: set[str] | None) -> list[str] | None:
 
 def _argument(value: Any, used: set[str] | None) -> str | None:
     """A value as an argument, or ``None`` where thunder is to print it."""
-    kind = type(value)
+    kind: type = type(value)
     if kind is str:
         return repr(value)
     if _is_proxy(value):

@@ -84,6 +84,11 @@ def recorder() -> Recorder | None:
     return _recorder
 
 
+def recorder_in_use() -> Recorder | None:
+    """The recorder, if there is one already."""
+    return _recorder
+
+
 def choose_level(compile_data: Any, level: Level) -> None:
     """Remember the level that a JIT option asked for (the compile data is not kept alive)."""
     _chosen[compile_data] = level

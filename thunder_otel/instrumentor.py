@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Collection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import wrapt
 from opentelemetry.instrumentation.instrumentor import BaseInstrumentor  # type: ignore[attr-defined, unused-ignore]
@@ -19,19 +19,22 @@ from thunder_otel import (
     _metrics,
     _patching,
     _runtime,
+    _sdk,
     _sinks,
     _targets,
     logs,
-    providers,
 )
 from thunder_otel._guard import describe, guarded, say
 from thunder_otel._telemetry import Recorder
 from thunder_otel.settings import Level, Settings, read_settings
 
+if TYPE_CHECKING:
+    from thunder_otel.providers import Pipeline
+
 _installed = False
 _lending = threading.RLock()
 _watched_imports: set[str] = set()
-_pipeline: providers.Pipeline | None = None
+_pipeline: Pipeline | None = None
 
 
 def instrument(level: Level | int | str | None = None) -> None:
@@ -117,9 +120,9 @@ def install(level: Level) -> None:
 def build_recorder(settings: Settings) -> Recorder:
     """The recorder that the environment asks for."""
     global _pipeline
-    _pipeline = providers.build(settings)
+    _pipeline = _sdk.build_pipeline(settings)
     _metrics.start()
-    return Recorder(settings, tracer=_pipeline.tracer, sinks=_pipeline.sinks, root_context=providers.root_context)
+    return Recorder(settings, tracer=_pipeline.tracer, sinks=_pipeline.sinks, root_context=_pipeline.root_context)
 
 
 @guarded(None)
@@ -138,7 +141,7 @@ def _patch_module(module: str) -> None:
             _patching.patch_method(sys.modules[module].ThunderCompiler, name, _hooks.METHOD_WRAPPERS[role])
 
 
-def _close(recorder: Recorder, pipeline: providers.Pipeline | None) -> None:
+def _close(recorder: Recorder, pipeline: Pipeline | None) -> None:
     """Give every sink its end, and foreign exporters no more time than the exit may take."""
     for sink in recorder.sinks:
         guarded(None)(sink.close)()
@@ -150,6 +153,17 @@ def _close(recorder: Recorder, pipeline: providers.Pipeline | None) -> None:
             worker.join(recorder.settings.exit_timeout)
         except RuntimeError as error:  # the interpreter no longer starts threads
             say(f"the exporters could not be shut down ({describe(error)})")
+
+
+def _before_exit() -> None:
+    """The program's main thread has ended: send what waits while the program's own servers and threads still live."""
+    recorder = _runtime.recorder_in_use()
+    for sink in recorder.sinks if recorder is not None else ():
+        guarded(None)(getattr(sink, "before_exit", lambda: None))()
+
+
+# Private in threading, but what concurrent.futures uses, too; without it all is sent in the ordinary exit handler.
+getattr(threading, "_register_atexit", lambda function: None)(_before_exit)
 
 
 @atexit.register

@@ -52,6 +52,14 @@ class Pipeline:
             tracer.id_generator = _Ids()  # type: ignore[attr-defined]  # of this tracer, not of the provider
         return tracer
 
+    def root_context(self) -> Context:
+        """The application's current context; without a span in it, the one that ``TRACEPARENT`` names."""
+        context = get_current()
+        if otel.get_current_span(context).get_span_context().is_valid:
+            return context
+        carrier = {key.lower(): os.environ[key] for key in ("TRACEPARENT", "TRACESTATE") if key in os.environ}
+        return extract(carrier, context) if carrier else context
+
 
 class _Ids(RandomIdGenerator):
     """Ids from the system's random source.
@@ -79,15 +87,6 @@ def application_provider() -> otel.TracerProvider | None:
     return None if isinstance(provider, ProxyTracerProvider) else provider
 
 
-def root_context() -> Context:
-    """The application's current context; without a span in it, the one that ``TRACEPARENT`` names."""
-    context = get_current()
-    if otel.get_current_span(context).get_span_context().is_valid:
-        return context
-    carrier = {key.lower(): os.environ[key] for key in ("TRACEPARENT", "TRACESTATE") if key in os.environ}
-    return extract(carrier, context) if carrier else context
-
-
 def exporter_names(environ: Mapping[str, str]) -> list[str]:
     """The exporters to build; files always, since records must outlive a crash or a lost collector, unless ``none``."""
     raw = environ.get(TRACES_EXPORTER, "")
@@ -100,33 +99,37 @@ def exporter_names(environ: Mapping[str, str]) -> list[str]:
 
 
 def build(settings: Settings) -> Pipeline:
-    """Build exporters and a provider of our own; what is malformed is said once, by variable, and left out."""
+    """Build exporters and a provider of our own; an exporter that is malformed is said, by variable, and left out.
+
+    Raises:
+        ValueError: the SDK refuses a variable, which its message names.
+    """
+    provider = _own_provider(settings)
     names = exporter_names(os.environ)
     if application_provider() is not None:
         names = [name for name in names if name in (FILES, CONSOLE)]  # the application exports spans itself
-    offered = {name: sink for name in (FILES, CONSOLE) if (sink := _sinks.offered(name)) is not None}
+    offered = {name: sink for name in (FILES, CONSOLE, OTLP) if (sink := _sinks.offered(name)) is not None}
     exporters = [exporter for name in names if name not in offered and (exporter := _load(name, settings)) is not None]
     sinks: list[Sink] = [*offered.values(), *(exporter for exporter in exporters if isinstance(exporter, Sink))]
-    return Pipeline(tuple(exporters), tuple(sinks), _provider(exporters, settings))
+    if isinstance(provider, TracerProvider):
+        for exporter in exporters:
+            if not isinstance(exporter, Sink):  # a foreign exporter, e.g. console
+                _add_processor(provider, exporter)
+    return Pipeline(tuple(exporters), tuple(sinks), provider)
 
 
-def _provider(exporters: list[SpanExporter], settings: Settings) -> otel.TracerProvider:
+def _own_provider(settings: Settings) -> otel.TracerProvider:
     if os.environ.get(OTEL_SDK_DISABLED, "").strip().lower() == "true":
         return NoOpTracerProvider()
+    return TracerProvider(resource=resource(settings), shutdown_on_exit=False)
+
+
+def _add_processor(provider: TracerProvider, exporter: SpanExporter) -> None:
     try:
-        provider = TracerProvider(resource=resource(settings), shutdown_on_exit=False)
+        provider.add_span_processor(BatchSpanProcessor(exporter))
     except Exception as error:
-        variable = _culprit(error, "OTEL_SPAN_", "OTEL_TRACES_SAMPLER")
-        say(f"{variable} is malformed ({describe(error)}); no spans are sent")
-        return NoOpTracerProvider()
-    for exporter in exporters:
-        if not isinstance(exporter, Sink):  # a foreign exporter, e.g. console
-            try:
-                provider.add_span_processor(BatchSpanProcessor(exporter))
-            except Exception as error:
-                variable = _culprit(error, "OTEL_BSP_", "OTEL_BSP_*")
-                say(f"{variable} is malformed ({describe(error)}); set it right or unset it")
-    return provider
+        variable = _culprit(error, "OTEL_BSP_", "OTEL_BSP_*")
+        say(f"{variable} is malformed ({describe(error)}); set it right or unset it")
 
 
 def resource(settings: Settings) -> Resource:

@@ -63,11 +63,24 @@ class ByteQueue(Generic[Item]):
                 self._hurry = False
             self._changed.notify_all()
 
-    def flush(self, timeout: float) -> bool:
-        """Have everything sent without delay and wait for it, at most ``timeout`` seconds; whether it is all done."""
+    def is_empty(self) -> bool:
+        """Whether nothing waits."""
+        return not self._items
+
+    def is_idle(self) -> bool:
+        """Whether nothing waits and nothing is being dealt with."""
+        return not self._bytes
+
+    def hurry(self) -> None:
+        """Have what waits given out without delay."""
         with self._changed:
             self._hurry = self._bytes > 0
             self._changed.notify_all()
+
+    def flush(self, timeout: float) -> bool:
+        """Have everything sent without delay and wait for it, at most ``timeout`` seconds; whether it is all done."""
+        self.hurry()
+        with self._changed:
             return self._changed.wait_for(lambda: not self._bytes, timeout)
 
     def close(self) -> None:
