@@ -25,32 +25,32 @@ if TYPE_CHECKING:
     from thunder_otel.instrumentor import uninstrument as uninstrument
     from thunder_otel.settings import Level as Level
     from thunder_otel.settings import WrongLevel as WrongLevel
-
-# The command line and every process with THUNDER_DEBUG set import this package: its parts load when they are used.
-__all__, __getattr__, __dir__ = _lazy.attach(
-    __name__,
-    {
-        "Handle": "_span_hooks",
-        "Level": "settings",
-        "Run": "_capture",
-        "SpanRecord": "_span_hooks",
-        "StageFilter": "_log_bridge",
-        "StopCompile": "_span_hooks",
-        "ThunderInstrumentor": "instrumentor",
-        "WrongLevel": "settings",
-        "add_processor": "_log_bridge",
-        "add_stage_ids": "_log_bridge",
-        "capture": "_capture",
-        "instrument": "instrumentor",
-        "on_span_end": "_span_hooks",
-        "on_span_start": "_span_hooks",
-        "redact": "_span_hooks",
-        "remove_hook": "_span_hooks",
-        "send_events_as_otel_logs": "_log_bridge",
-        "set_logger": "_log_bridge",
-        "trace_calls": "_calls",
-        "uninstrument": "instrumentor",
-    },
-)
+else:
+    # The command line and every process with THUNDER_DEBUG set import this package: its parts load when they are used.
+    __all__, __getattr__, __dir__ = _lazy.attach(
+        __name__,
+        {
+            "Handle": "_span_hooks",
+            "Level": "settings",
+            "Run": "_capture",
+            "SpanRecord": "_span_hooks",
+            "StageFilter": "_log_bridge",
+            "StopCompile": "_span_hooks",
+            "ThunderInstrumentor": "instrumentor",
+            "WrongLevel": "settings",
+            "add_processor": "_log_bridge",
+            "add_stage_ids": "_log_bridge",
+            "capture": "_capture",
+            "instrument": "instrumentor",
+            "on_span_end": "_span_hooks",
+            "on_span_start": "_span_hooks",
+            "redact": "_span_hooks",
+            "remove_hook": "_span_hooks",
+            "send_events_as_otel_logs": "_log_bridge",
+            "set_logger": "_log_bridge",
+            "trace_calls": "_calls",
+            "uninstrument": "instrumentor",
+        },
+    )
 
 _autostart.watch_jit_options()

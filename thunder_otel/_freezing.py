@@ -103,26 +103,30 @@ def compiles_in(stages: Sequence[StageRecord]) -> Iterator[CompileRecord]:
 
 def traces_in(stages: Sequence[StageRecord]) -> Iterator[TraceRecord]:
     """Every trace that a stage left, in order; the text of an unchanged one is found at the stage that holds it."""
-    known: dict[tuple[int, str, int], str] = {}  # compile, kind, index of the stage -> text
+    texts: dict[tuple[int, str, int], str] = {}  # compile, kind, index of the stage -> text
+    found: list[tuple[StageRecord, str, bool, int]] = []  # stage, kind, changed, index of the stage that holds the text
     for stage in stages:
         for key in _TRACE_KEYS:
-            changed = stage.attributes.get(key.removesuffix(".text") + ".changed")
+            base = key.removesuffix(".text")
+            changed = stage.attributes.get(base + ".changed")
             if changed is None:
                 continue
             kind = stage.kind if key == semconv.TRACE_TEXT else key.split(".")[2]
-            holder = stage.index if changed else _whole(stage.attributes.get(key.removesuffix(".text") + ".same_as"))
             if changed:
                 text = next((text.text for text in stage.texts if text.key == key), "")
-                known[stage.compile_number, kind, stage.index] = text
-            yield TraceRecord(
-                kind=kind,
-                stage=stage.stage,
-                index=stage.index,
-                compile_id=stage.compile_id,
-                provenance=str(stage.attributes.get(semconv.TRACE_PROVENANCE, "")),
-                changed=bool(changed),
-                text=known.get((stage.compile_number, kind, holder), ""),
-            )
+                texts[stage.compile_number, kind, stage.index] = text
+            holder = stage.index if changed else _whole(stage.attributes.get(base + ".same_as"))
+            found.append((stage, kind, bool(changed), holder))
+    for stage, kind, changed, holder in found:
+        yield TraceRecord(
+            kind=kind,
+            stage=stage.stage,
+            index=stage.index,
+            compile_id=stage.compile_id,
+            provenance=str(stage.attributes.get(semconv.TRACE_PROVENANCE, "")),
+            changed=changed,
+            text=texts.get((stage.compile_number, kind, holder), ""),
+        )
 
 
 def regions_in(stages: Sequence[StageRecord]) -> Iterator[RegionRecord]:

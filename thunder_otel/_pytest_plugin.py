@@ -89,7 +89,8 @@ def _line(run: Run) -> str:
     compiles = run.compiles
     if not compiles:
         return ""
-    parts = [f"{len(compiles)} compiles in {sum(compile.seconds for compile in compiles):.2f} s"]
+    seconds = sum(compile.seconds for compile in compiles)
+    parts = [f"{len(compiles)} compile{'s' if len(compiles) > 1 else ''} in {seconds:.2f} s"]
     parts += [f"{again.fn} again: {again.reason}" for again in run.recompiles]
     parts += [f"{compile.id} failed: {compile.error.type}" for compile in compiles if compile.error is not None]
     return "; ".join(" ".join(part.split()) for part in parts)
