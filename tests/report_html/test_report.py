@@ -12,15 +12,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from report_runs import RunFolder
 from typer.testing import CliRunner
 
 from thunder_otel import semconv
-from thunder_otel.cli import app
+from thunder_otel.cli.report import report
 from thunder_otel.report._reader import read_runs
 from thunder_otel.report.html import WrittenReport, _texts, write_report
 from thunder_otel.report.html._index import label_of, role_of
 from thunder_otel.report.html._summary import plural, seconds
+
+COMMAND = typer.Typer()
+COMMAND.command()(report)
 
 
 def written(run: RunFolder, **options: Any) -> tuple[str, WrittenReport]:
@@ -266,16 +270,16 @@ def test_the_command(make_run: Callable[..., RunFolder], tmp_path: Path) -> None
     with (run.path / "events.jsonl").open("a") as file:
         file.write('{"torn')
     out = tmp_path / "out.html"
-    done = CliRunner().invoke(app, ["report", str(run.path.parent), "-o", str(out)])
+    done = CliRunner().invoke(COMMAND, [str(run.path.parent), "-o", str(out)])
     assert (done.exit_code, done.stdout.split(" (")[0]) == (0, str(out))
     assert "1 unreadable lines of events were left out" in done.stderr
     assert texts_of(out.read_text()) == {"t0": "text\n"}
 
 
 def test_the_command_says_what_is_wrong(make_run: Callable[..., RunFolder], tmp_path: Path) -> None:
-    nothing = CliRunner().invoke(app, ["report", str(tmp_path)])
+    nothing = CliRunner().invoke(COMMAND, [str(tmp_path)])
     assert (nothing.exit_code, nothing.stdout) == (2, "")
     assert "holds no recorded run" in nothing.stderr
     run = make_run()
-    no_folder = CliRunner().invoke(app, ["report", str(run.path), "-o", str(tmp_path / "none" / "out.html")])
+    no_folder = CliRunner().invoke(COMMAND, [str(run.path), "-o", str(tmp_path / "none" / "out.html")])
     assert no_folder.exit_code == 2 and "No such file or directory" in no_folder.stderr

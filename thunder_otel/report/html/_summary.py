@@ -9,6 +9,7 @@ from typing import Any
 from thunder_otel.report.html._index import Json
 
 _SLOWEST = 8
+_ERRORS = 5
 _REASONS = 8
 _SLOW_RANK = 1.2  # times the median
 
@@ -37,6 +38,7 @@ def summary(report: Json) -> Json:
     again = [stage for stage in compiles if stage.get("compile_index")]
     total = sum(stage["took"] or 0 for stage in compiles)
     functions = _functions(runs)
+    errors = _errors(runs)
     names = [function["name"] for function in functions]
     shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
     who = [plural(len(compiles), "compile")]
@@ -54,8 +56,8 @@ def summary(report: Json) -> Json:
                 ("hosts " if len(hosts) > 1 else "host ") + ", ".join(hosts) if hosts else "",
             ]
         ).rstrip(" ·"),
-        "errors": _errors(runs),
-        "tiles": _tiles(stages, compiles, again, kernels, total, len(functions)),
+        "errors": errors[:_ERRORS],
+        "tiles": _tiles(stages, compiles, again, kernels, total, len(functions), len(errors)),
         "slowest": _slowest(runs),
         "functions": functions,
         "reasons": _reasons(again),
@@ -70,14 +72,19 @@ def _of(stages: list[Json], role: str) -> list[Json]:
 
 
 def _tiles(
-    stages: list[Json], compiles: list[Json], again: list[Json], kernels: list[Json], total: float, functions: int
+    stages: list[Json],
+    compiles: list[Json],
+    again: list[Json],
+    kernels: list[Json],
+    total: float,
+    functions: int,
+    failed: int,
 ) -> list[Json]:
     lost = sum(stage["took"] or 0 for stage in again)
     final = [stage for stage in _of(stages, "region") if stage["region"].get("final")]
     left_out = sum(len(stage["fusion"]["unfused"]) for stage in _of(stages, "fusion"))
     count = sum(len(stage["kernel"]["kernels"]) for stage in kernels)
     captures = _of(stages, "graph")
-    failed = [stage for stage in stages if "error" in stage]
     open_ = [stage for stage in stages if stage["took"] is None]
 
     def tile(name: str, value: int | str, href: str, note: str = "", tone: str = "") -> Json:
@@ -98,7 +105,7 @@ def _tiles(
             "#graphs",
             seconds(sum(capture["took"] or 0 for capture in captures)) if captures else "",
         ),
-        tile("errors", len(failed), "#timeline", "", "bad" if failed else ""),
+        tile("errors", failed, "#timeline", "", "bad" if failed else ""),
     ]
     if open_:
         tiles.append(tile("unfinished", len(open_), "#timeline", "killed or still running", "bad"))
@@ -120,7 +127,7 @@ def _errors(runs: list[Json]) -> list[Json]:
                         "href": f"#timeline?s={r}.{s}",
                     }
                 )
-    return found[:5]
+    return found
 
 
 def _slowest(runs: list[Json]) -> list[Json]:

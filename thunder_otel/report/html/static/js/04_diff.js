@@ -111,7 +111,7 @@ function backtrack(steps, n, m, a0, b0, out) {
 // The first line of a trace says which pass made it and how long it took: no change of the program.
 const isProvenance = (line) => line.startsWith("# Constructed by ");
 const asWritten = (line) => (isProvenance(line) ? "# Constructed by" : line);
-const withoutNumbers = (line) => asWritten(line).replace(/\b([a-z]{1,2})\d+\b/g, "$1#");
+const withoutNumbers = (line) => asWritten(line).replace(/\b([a-zA-Z]{1,2})\d+\b(?!\[)/g, "$1#");
 
 // The part of two lines that differs, as [[from, to] left, [from, to] right]; null when little is common.
 function changedPart(left, right) {

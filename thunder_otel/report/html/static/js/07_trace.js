@@ -38,7 +38,7 @@ function usesOf(trace, name) {
   let made = makers.length ? makers.reduce((best, one) => (one.depth < best.depth ? one : best)).line : -1;
   const uses = [];
   for (const [i, line] of trace.lines.entries()) {
-    if (!mentions(line, name)) continue;
+    if (!mentions(line, name) || SOURCE.test(line)) continue;
     if (made < 0 && (/^\s*def /.test(line) || / = \w+\s*$/.test(line))) made = i;
     else if (i !== made && !makers.some((maker) => maker.line === i) && !new RegExp(`^\\s*# ${name}: "`).test(line)) uses.push(i);
   }

@@ -13,7 +13,7 @@ const KEYS = [
 
 const showKeys = () => openCard("Keys", facts(KEYS.map(([key, what]) => [h("kbd", {}, key), what])));
 
-let afterG = 0;
+let afterG = -Infinity;
 function onKey(event) {
   const inField = event.target.closest("input, select, textarea");
   if (event.key === "Escape") {
@@ -24,7 +24,7 @@ function onKey(event) {
   if (inField || event.ctrlKey || event.metaKey || event.altKey) return;
   const view = placeNow().view;
   const jump = performance.now() - afterG < 1500 && tabs.find((tab) => tab.key === event.key);
-  afterG = event.key === "g" ? performance.now() : 0;
+  afterG = event.key === "g" ? performance.now() : -Infinity;
   const act = jump
     ? () => go({ view: jump.id })
     : {
