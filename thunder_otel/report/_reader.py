@@ -31,10 +31,16 @@ class Stage:
     parent_id: str
     start_ns: int
     end_ns: int | None = None
+    trace_id: str = ""
     thread: str = ""
     attributes: Mapping[str, Any] = field(default_factory=dict)
     payloads: tuple[StoredPayload, ...] = ()
     error: ErrorInfo | None = None
+
+    @property
+    def seconds(self) -> float | None:
+        """How long the stage took; ``None`` when it had not ended."""
+        return None if self.end_ns is None else (self.end_ns - self.start_ns) / 1e9
 
 
 @dataclass(frozen=True)
@@ -49,6 +55,18 @@ class Run:
     info: Mapping[str, Any]
     stages: list[Stage]
     torn: int = 0
+
+    def children(self) -> dict[str, list[Stage]]:
+        """The stages inside each stage, by its span id, in the order of their starts."""
+        found: dict[str, list[Stage]] = {}
+        for stage in self.stages:
+            found.setdefault(stage.parent_id, []).append(stage)
+        return found
+
+    def roots(self) -> list[Stage]:
+        """The stages that are inside no other of this run."""
+        known = {stage.span_id for stage in self.stages}
+        return [stage for stage in self.stages if stage.parent_id not in known]
 
     @property
     def rank(self) -> int | None:
@@ -134,6 +152,7 @@ def _stage(event: dict[str, Any]) -> Stage:
         parent_id=str(event.get("parent_id", "")),
         start_ns=int(event.get("start_ns", 0)),
         end_ns=event.get("end_ns"),
+        trace_id=str(event.get("trace_id", "")),
         thread=str(event.get("thread", "")),
         attributes=event.get("attributes") or {},
         payloads=tuple(_payload(payload) for payload in event.get("payloads") or ()),
