@@ -177,8 +177,6 @@ TORCH_VERSION = "torch.version"
 EVENT_START = "thunder.stage.start"
 EVENT_END = "thunder.stage.end"
 EVENT_STUCK = "thunder.stage.stuck"
-EVENT_RUN = "thunder.run.start"
-EVENT_RUN_END = "thunder.run.end"
 
 # What a program's own log lines get inside a compile.
 LOG_TRACE_ID = "trace_id"
