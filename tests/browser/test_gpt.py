@@ -65,10 +65,10 @@ def test_passes_say_what_they_changed(gpt_report: Path, open_page: OpenPage) -> 
 
 
 def test_a_line_leads_to_its_source_its_region_and_its_kernels(gpt_report: Path, open_page: OpenPage) -> None:
-    page = open_page(gpt_report, "passes")
-    page.locator(".pass-lines a.pass", has_text="acquire computation").click()
-    page.get_by_role("button", name="Text", exact=True).click()
-    embedding = page.locator(".pane .row", has_text="ltorch.embedding(").first
+    page = open_page(gpt_report, "search?q=ltorch.embedding(")
+    page.locator("#results li", has_text="acquire computation").locator("a").click()
+    embedding = page.locator(".pane .row.current")
+    expect(embedding).to_contain_text("ltorch.embedding(")
     embedding.locator(".nf", has_text="embedding").click()
     card = page.locator("#card")
     expect(card).to_contain_text("return F.embedding(")

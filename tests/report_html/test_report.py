@@ -227,8 +227,11 @@ def test_an_empty_run(make_run: Callable[..., RunFolder]) -> None:
 def test_ranks_are_compared(make_run: Callable[..., RunFolder]) -> None:
     for rank in range(3):
         run = make_run(f"20260101T000000Z-{rank}-rank{rank}", rank=rank, world_size=3, host=f"node-{rank}")
-        run.compile(took=300 if rank == 2 else 100)
+        run.compile(took=300 if rank == 2 else 100, error=("ValueError", "all") if rank != 1 else ("OSError", "one"))
     page, _ = written(run)
+    assert "3 compiles on 3 ranks, 167 ms a rank" in page
+    assert "ValueError in compile on 2 ranks" in page and "OSError in compile on rank 1" in page
+    assert "<b>3</b><span>errors</span>" in page
     assert "hosts node-0, node-1, node-2" in page
     assert '<td class="num slow">3.00x</td>' in page
 

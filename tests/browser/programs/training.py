@@ -22,13 +22,6 @@ for rows, factor in ((2, 3), (2, 4), (3, 4)):
     scaled(torch.ones(rows, 4), factor)
 
 
-def sorted_between(x):
-    return torch.sort(torch.tanh(x) * 2)[0] + 1
-
-
-thunder.jit(sorted_between, executors=[torch_compile_ex])(torch.ones(8))
-
-
 def bad(x):
     return x.reshape(7, 9)
 

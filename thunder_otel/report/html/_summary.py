@@ -41,27 +41,28 @@ def summary(report: Json) -> Json:
     errors = _errors(runs)
     names = [function["name"] for function in functions]
     shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    who = [plural(len(compiles), "compile")]
+    who = f"{plural(len(compiles), 'compile')} in {seconds(total)}"
     if len(runs) > 1:
-        who.append(plural(len(runs), "rank"))
+        who = f"{plural(len(compiles), 'compile')} on {len(runs)} ranks, {seconds(total / len(runs))} a rank"
     versions = report["versions"]
     hosts = sorted({run["host"] for run in runs if run["host"]})
     return {
         "headline": shown or "Nothing was compiled",
         "subline": " · ".join(
             [
-                f"{', '.join(who)} in {seconds(total)}",
+                who,
                 f"level {report['level']}",
                 report["when"],
                 ("hosts " if len(hosts) > 1 else "host ") + ", ".join(hosts) if hosts else "",
             ]
         ).rstrip(" ·"),
         "errors": errors[:_ERRORS],
-        "tiles": _tiles(stages, compiles, again, kernels, total, len(functions), len(errors)),
+        "tiles": _tiles(stages, compiles, again, kernels, total, len(functions), len(runs), errors),
         "slowest": _slowest(runs),
         "functions": functions,
         "reasons": _reasons(again),
         "ranks": _ranks(runs) if len(runs) > 1 else [],
+        "summed": f" Summed over {len(runs)} ranks." if len(runs) > 1 else "",
         "versions": sorted(versions.items()),
         "redacted": report["redacted"],
     }
@@ -78,9 +79,12 @@ def _tiles(
     kernels: list[Json],
     total: float,
     functions: int,
-    failed: int,
+    ranks: int,
+    errors: list[Json],
 ) -> list[Json]:
     lost = sum(stage["took"] or 0 for stage in again)
+    failed = sum(error["count"] for error in errors)
+    each = f"{seconds(total / ranks)} a rank" if ranks > 1 else seconds(total)
     final = [stage for stage in _of(stages, "region") if stage["region"].get("final")]
     left_out = sum(len(stage["fusion"]["unfused"]) for stage in _of(stages, "fusion"))
     count = sum(len(stage["kernel"]["kernels"]) for stage in kernels)
@@ -91,7 +95,7 @@ def _tiles(
         return {"name": name, "value": value, "href": href, "note": note, "tone": tone}
 
     tiles = [
-        tile("compiles", len(compiles), "#passes", f"{plural(functions, 'function')}, {seconds(total)}"),
+        tile("compiles", len(compiles), "#passes", f"{plural(functions, 'function')}, {each}"),
         tile(
             "recompiles", len(again), "#recompiles", f"{seconds(lost)} lost" if again else "", "warn" if again else ""
         ),
@@ -113,21 +117,24 @@ def _tiles(
 
 
 def _errors(runs: list[Json]) -> list[Json]:
-    found = []
+    """Each error where it began, the same one of several ranks once; the link leads to the first."""
+    found: dict[tuple[str, str, str], Json] = {}
     for r, run in enumerate(runs):
         passed_on = {stage["parent"] for stage in run["stages"] if "error" in stage}
         for s, stage in enumerate(run["stages"]):
-            if "error" in stage and s not in passed_on:  # where it began: the stages around it only passed it on
+            if "error" in stage and s not in passed_on:
                 error = stage["error"]
-                where = f" on rank {run['rank']}" if run["rank"] is not None else ""
-                found.append(
-                    {
-                        "title": f"{error['type']} in {stage['label']}{where}",
-                        "message": error["message"][:500],
-                        "href": f"#timeline?s={r}.{s}",
-                    }
-                )
-    return found
+                key = (error["type"], stage["label"], error["message"])
+                first = {"message": error["message"][:500], "href": f"#timeline?s={r}.{s}", "ranks": [], "count": 0}
+                entry = found.setdefault(key, first)
+                entry["count"] += 1
+                if run["rank"] is not None and run["rank"] not in entry["ranks"]:
+                    entry["ranks"].append(run["rank"])
+    for (kind, label, _), entry in found.items():
+        ranks = entry["ranks"]
+        where = f" on rank {ranks[0]}" if len(ranks) == 1 else f" on {len(ranks)} ranks" if ranks else ""
+        entry["title"] = f"{kind} in {label}{where}"
+    return list(found.values())
 
 
 def _slowest(runs: list[Json]) -> list[Json]:

@@ -54,7 +54,7 @@ function kindClass(kind) {
 const delta = (added, removed) =>
   added === undefined
     ? null
-    : h("span", { class: "delta" }, h("b", { class: "add" }, `+${added}`), " ", h("b", { class: "del" }, `−${removed}`));
+    : h("span", { class: `delta${added || removed ? "" : " none"}` }, h("b", { class: "add" }, `+${added}`), " ", h("b", { class: "del" }, `−${removed}`));
 
 const facts = (pairs, kind = "") =>
   h("dl", { class: `facts ${kind}` }, pairs.filter(Boolean).map(([key, value]) => h("div", {}, h("dt", {}, key), h("dd", {}, value))));

@@ -59,6 +59,28 @@ function operationAt(trace, line) {
   return { ...operation, parts, source: found < 0 ? null : trace.sources[found] };
 }
 
+const isSameSource = (one, other) => one.file === other.file && one.at === other.at;
+
+// The places at which a source line stands above operations: one for each time that the program ran through it.
+function turnsOf(trace, source) {
+  const used = new Set(trace.operations.map((operation) => trace.source[operation.line]));
+  return trace.sources.flatMap((one, i) => (used.has(i) && isSameSource(one, source) ? [i] : []));
+}
+
+// Which turn of its source line a line belongs to, e.g. the third of five calls of a layer.
+function turnAt(trace, line) {
+  const turns = turnsOf(trace, trace.sources[trace.source[line]]);
+  return { turn: turns.indexOf(trace.source[line]), of: turns.length };
+}
+
+// The operations of the same turn in another trace; when that one has more or fewer turns, those of all, unsure.
+function operationsOfTurn(trace, source, { turn, of }) {
+  const turns = turnsOf(trace, source);
+  const sure = turns.length === of;
+  const wanted = sure ? [turns[turn]] : turns;
+  return { sure, operations: trace.operations.filter((operation) => wanted.includes(trace.source[operation.line])) };
+}
+
 // What is known of every text of a compile that holds operations, parsed once each.
 const traces = new Map();
 async function traceOf(text) {

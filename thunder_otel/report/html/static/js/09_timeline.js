@@ -1,6 +1,5 @@
 // The flame chart: a lane for each rank and thread, a bar for each stage, only those in view and wide enough to see.
-const BAR = 18;
-const timeline = { from: 0, to: 1 };
+const timeline = { from: 0, to: 1, row: 20 }; // times in µs; the height of a row in pixels
 
 tabs.push({ id: "timeline", title: "Timeline", key: "t", render: renderTimeline });
 
@@ -32,6 +31,7 @@ const whole = () => {
 function renderTimeline(container, place) {
   if (!allStages.length) return show(container, empty("No stage was recorded."));
   const lanes = lanesOf();
+  timeline.row = lanes.length > 2 ? 18 : 26;
   const [first, last] = whole();
   const chosen = place.s ? report.runs[place.s.split(".")[0]]?.stages[place.s.split(".")[1]] : null;
   [timeline.from, timeline.to] = [first, last];
@@ -43,18 +43,17 @@ function renderTimeline(container, place) {
     for (const lane of lanes) drawLane(lane);
   };
   for (const lane of lanes) {
-    lane.bars = h("div", { class: "bars", style: { height: `${lane.rows * (BAR + 2)}px` } });
+    lane.bars = h("div", { class: "bars", style: { height: `${lane.rows * timeline.row}px` } });
     body.append(h("section", { class: "lane" },
       h("h3", {}, lane.run.label, lane.many || report.runs.length === 1 ? h("small", {}, ` ${lane.thread}`) : null), lane.bars));
   }
   body.addEventListener("click", (event) => {
     const bar = event.target.closest("[data-stage]");
-    if (bar && !timeline.dragged) stageCard(stageAt(bar.dataset.stage));
+    if (event.detail <= 1) timeline.clicked = bar && !timeline.dragged ? stageAt(bar.dataset.stage) : null;
+    if (timeline.clicked && event.detail <= 1) stageCard(timeline.clicked);
   });
-  body.addEventListener("dblclick", (event) => {
-    const bar = event.target.closest("[data-stage]");
-    if (bar) zoomTo(stageAt(bar.dataset.stage));
-  });
+  // The first click opened a card and with it moved the bars: the second one means the same bar.
+  body.addEventListener("dblclick", () => timeline.clicked && zoomTo(timeline.clicked));
   const zoomTo = (stage) => {
     const pad = Math.max(1, (stage.took ?? 1) * 0.04);
     [timeline.from, timeline.to] = [stage.start - pad, (stage.end ?? last) + pad];
@@ -119,7 +118,7 @@ function drawLane({ bars, stages }) {
     const size = Math.max(Math.min(right, width) - visible, 1.5);
     found.push(h("div", {
       class: `bar kind-${kindClass(stage.kind)} role-${stage.role}${stage.error ? " failed" : ""}${stage.end === null ? " open" : ""}`,
-      style: { left: `${visible}px`, width: `${size}px`, top: `${stage.row * (BAR + 2)}px` },
+      style: { left: `${visible}px`, width: `${size}px`, top: `${stage.row * timeline.row}px`, height: `${timeline.row - 2}px` },
       title: `${stage.name} · ${seconds(stage.took)}`,
       data: { stage: `${stage.run.at}.${stage.at}` },
     }, size > 34 ? stage.label : null));

@@ -42,7 +42,7 @@ async function lineCard(compile, view, line) {
   if (!source && !operation) content.push(h("pre", { class: "code" }, coloured(trace.lines[line].slice(0, 600), "py")));
   const became = h("div", { id: "became" }, h("p", { class: "hint" }, "looking…"));
   openCard(`Line ${line + 1}`, content, h("h3", {}, "Became"), became);
-  show(became, await whatBecame(compile, operation, source, view));
+  show(became, await whatBecame(compile, operation, source && { ...source, ...turnAt(trace, line) }, view));
 }
 
 const lastWord = (name) => name.split(".").pop();
@@ -51,7 +51,6 @@ const lastWord = (name) => name.split(".").pop();
 async function whatBecame(compile, operation, source, from) {
   const names = new Set(operation?.outputs.filter((name) => name !== "_"));
   const isSame = (one) => one.outputs.some((name) => names.has(name));
-  const isSource = (found) => source && found && found.file === source.file && found.at === source.at;
   const rows = [];
   const seen = new Set([from.text]);
   for (const view of viewsOf(compile)) {
@@ -59,16 +58,19 @@ async function whatBecame(compile, operation, source, from) {
     seen.add(view.text);
     const trace = await traceOf(view.text);
     let found = trace.operations.filter(isSame);
-    if (!found.length) {
-      // A pass gave new names: its source line tells which operation it is, and the new names lead on.
-      const near = trace.operations.filter((one) => isSource(trace.sources[trace.source[one.line]]));
-      found = near.filter((one) => lastWord(one.op) === lastWord(operation?.op ?? ""));
-      if (!found.length) found = near;
-      found[0]?.outputs.forEach((name) => name !== "_" && names.add(name));
+    let unsure = false;
+    if (!found.length && source) {
+      // A pass gave new names: the source line tells which operation it is, and the new names lead on.
+      const { sure, operations } = operationsOfTurn(trace, source, source);
+      const alike = operations.filter((one) => lastWord(one.op) === lastWord(operation?.op ?? ""));
+      found = alike.length ? alike : operations;
+      unsure = !sure;
+      if (sure) found[0]?.outputs.forEach((name) => name !== "_" && names.add(name));
     }
     found = found.sort((a, b) => a.depth - b.depth).slice(0, 2);
     if (found.length)
-      rows.push(h("li", {}, h("span", { class: "where" }, dot(view.kind), `${view.stage.index} ${viewName(view)}`),
+      rows.push(h("li", {},
+        h("span", { class: "where" }, dot(view.kind), `${view.stage.index} ${viewName(view)}`, unsure ? h("small", {}, " · same source line") : null),
         found.map((one) => h("button", { type: "button", class: "code-link", onclick: () => showLine(view.text, one.line) },
           h("span", { class: "ln" }, String(one.line + 1)), h("code", {}, coloured(one.text.slice(0, 160), "py"))))));
   }
@@ -80,21 +82,23 @@ async function whatBecame(compile, operation, source, from) {
   ];
 }
 
+// The regions that hold the operation by its names; when none does, those that hold its source line.
 async function regionsOf(compile, isSame, source, operation) {
-  const found = [];
-  for (const stage of stagesOf(compile, "region")) {
-    if (!stage.region?.final || !stage.region.text) continue;
+  const stages = stagesOf(compile, "region").filter((stage) => stage.region?.final && stage.region.text);
+  const all = [];
+  for (const stage of stages) {
     const trace = await traceOf(stage.region.text);
     const operations = trace.operations.filter((one) => one.depth > 0 && isSame(one));
-    const isRegion = operation?.op === stage.region.name;
+    const whole = operation?.op === stage.region.name;
     const bySource = source && (stage.region.sources ?? []).includes(`${source.file}:${source.at}`);
-    if (!operations.length && !bySource && !isRegion) continue;
-    const kernels = await kernelsOf(stage, source, operations.map((one) => lastWord(one.op)), isRegion);
-    found.push(h("section", { class: "became-region" },
-      h("h4", {}, "region ", link(placeOf(stage), stage.region.name), h("small", {}, ` ${stage.kind} · ${stage.region.executor}`)),
-      kernels));
+    all.push({ stage, operations, whole, bySource });
   }
-  return found;
+  const named = all.filter(({ operations, whole }) => operations.length || whole);
+  const found = named.length ? named : all.filter(({ bySource }) => bySource);
+  return Promise.all(found.map(async ({ stage, operations, whole }) =>
+    h("section", { class: "became-region" },
+      h("h4", {}, "region ", link(placeOf(stage), stage.region.name), h("small", {}, ` ${stage.kind} · ${stage.region.executor}`)),
+      await kernelsOf(stage, source, operations.map((one) => lastWord(one.op)), whole))));
 }
 
 // The kernels of a region that compute a source line: by torch's comments where it writes them, else by the operations
@@ -106,11 +110,7 @@ async function kernelsOf(region, source, operations, everything) {
     const names = new Set();
     const calls = stage.kernel.output ? kernelCalls(await textOf(stage.kernel.output)) : [];
     const code = region.region.code ? await traceOf(region.region.code) : null;
-    if (code && source)
-      for (const one of code.operations) {
-        const at = code.sources[code.source[one.line]];
-        if (at && at.file === source.file && at.at === source.at) one.outputs.forEach((name) => names.add(name));
-      }
+    if (code && source) for (const one of operationsOfTurn(code, source, source).operations) one.outputs.forEach((name) => names.add(name));
     const sure = new Set(calls.filter((call) => call.names.some((name) => names.has(name))).map((call) => call.kernel));
     const kernels = stage.kernel.kernels;
     const likely = kernels.filter(({ name }) => !sure.has(name) && operations.some((op) => op.length > 1 && `_${name}_`.includes(`_${op}_`)));

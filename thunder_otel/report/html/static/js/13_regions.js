@@ -27,7 +27,7 @@ async function renderRegions(container, place, isCurrent) {
         h("td", {}, link({ view: "regions", c: place.c, s: stage.at, all: place.all }, stage.region.name), stage.region.parent ? h("small", {}, ` in ${stage.region.parent}`) : null),
         h("td", {}, dot(stage.kind), stage.kind ?? ""),
         h("td", {}, [stage.region.executor, stage.region.version].filter(Boolean).join(" ")),
-        h("td", { class: "num" }, stage.region.op_count !== undefined ? number(stage.region.op_count) : "fused again later"),
+        h("td", { class: "num" }, stage.region.op_count !== undefined ? number(stage.region.op_count) : stage.region.final ? "" : "fused again later"),
         h("td", { class: "num" }, stage.region.inputs ? number(stage.region.inputs.length) : ""),
         h("td", { class: "num" }, stage.region.outputs ? number(stage.region.outputs.length) : ""),
         h("td", { class: "num" }, seconds(stage.took)))), { id: "regions" }),
