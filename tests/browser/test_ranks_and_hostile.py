@@ -81,6 +81,44 @@ def test_captures_are_bars(tmp_path: Path, open_page: OpenPage) -> None:
     assert warmup is not None and warmup["width"] == pytest.approx(widths[0] * 30 / 40, rel=0.02)
 
 
+def test_torchs_texts_and_graph_breaks(tmp_path: Path, open_page: OpenPage) -> None:
+    run = RunFolder(tmp_path / "run")
+    breaks = {semconv.GRAPH_BREAK_REASONS: ["a print stands here"], semconv.GRAPH_BREAK_SOURCES: ["/a/b.py:9"]}
+    torch = run.stage(semconv.SPAN_TORCH_COMPILE + "0/0", breaks, took=9, texts={semconv.TORCH_RECORDS: "{}\n"})
+    graph = run.stage(
+        semconv.SPAN_FX_GRAPH, {}, parent=torch, at=1, texts={semconv.FX_GRAPH_TEXT: "class Graph:\n    pass\n"}
+    )
+    split = {
+        semconv.SPLIT_OPS: ["torch.sinc"],
+        semconv.SPLIT_REASONS: ["fallback"],
+        semconv.SPLIT_SOURCES: ["/a/b.py:10"],
+    }
+    run.stage(semconv.SPAN_FX_SPLIT, split, parent=graph, at=2)
+    page = open_page(report_of(run), "torch")
+    expect(page.locator("#broken tbody tr")).to_have_count(2)
+    expect(page.locator("#broken")).to_contain_text("a print stands here")
+    expect(page.locator("#broken")).to_contain_text("torch.sinc")
+    expect(page.locator(".side-list li")).to_have_count(2)
+    expect(page.locator("#torch-text")).to_contain_text("fx.graph")
+    expect(page.locator(".pane .k", has_text="class")).to_be_visible()
+    page.locator(".side-list a", has_text="records").click()
+    expect(page.locator(".pane .row code")).to_have_text("{}")
+    page.locator("#search").fill("class Graph")
+    page.locator("#results a", has_text="fx.graph").click()
+    expect(page.locator("#torch-text")).to_contain_text("fx.graph")
+
+
+def test_a_failed_compile_shows_its_last_good_trace(tmp_path: Path, open_page: OpenPage) -> None:
+    run = RunFolder(tmp_path / "run")
+    texts = {semconv.TRACE_LAST_GOOD_TEXT: "def computation(a):\n  return a\n"}
+    attributes = {semconv.FN: "f", semconv.COMPILE_INDEX: 0}
+    run.stage(semconv.SPAN_COMPILE, attributes, took=50, texts=texts, error=("RuntimeError", "no way"))
+    page = open_page(report_of(run), "passes")
+    expect(page.locator("#view > .error")).to_contain_text("no way")
+    expect(page.locator(".pass-lines a.pass")).to_contain_text("last good trace")
+    expect(page.locator(".pane .lines")).to_contain_text("def computation(a):")
+
+
 def hostile(folder: Path) -> RunFolder:
     run = RunFolder(folder / "run", {"host": EVIL, "versions": {EVIL: EVIL}})
     guards = {semconv.COMPILE_REASON: EVIL, semconv.GUARD_ENTRIES: [0], semconv.GUARD_FAILED: [EVIL]}

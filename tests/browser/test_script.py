@@ -13,7 +13,10 @@ pytestmark = pytest.mark.e2e
 
 SCRIPTS = files("thunder_otel.report.html").joinpath("static").joinpath("js")
 LOADED = ("01_dom.js", "03_tokens.js", "04_diff.js", "07_trace.js")
-EXPORTED = "diffLines, withoutNumbers, changedPart, tokens, startStates, parseTrace, usesOf, operationAt, kernelCalls"
+EXPORTED = (
+    "diffLines, withoutNumbers, changedPart, tokens, startStates, parseTrace, usesOf, operationAt, kernelCalls,"
+    " turnAt, operationsOfTurn"
+)
 
 
 @pytest.fixture
@@ -142,6 +145,26 @@ def test_a_trace_is_read(script: Page) -> None:
     assert found["source"] == {"line": 3, "file": "/a/b.py", "at": 7, "text": "y = x * w"}
     assert (found["op"], found["parts"]) == ("ltorch.mul", ["prims.mul"])
     assert found["outputs"] == [["y"], ["y"], ["a", "b"]]
+
+
+LAYERS = """  # /l.py:5: \treturn F.linear(x)
+  a = ltorch.linear(x)
+  # /m.py:1: \tx = a + 1
+  b = ltorch.add(a, 1)
+  # /l.py:5: \treturn F.linear(x)
+  c = ltorch.linear(b)""".splitlines()
+
+
+def test_the_second_call_of_a_layer_stays_the_second(script: Page) -> None:
+    later = [line.replace("a = ", "t1 = ").replace("c = ", "t9 = ") for line in LAYERS]
+    find = """([lines, later]) => {
+      const trace = parseTrace(lines);
+      const source = trace.sources[trace.source[5]];
+      const { sure, operations } = operationsOfTurn(parseTrace(later), source, turnAt(trace, 5));
+      return [turnAt(trace, 5), sure, operations.map((one) => one.outputs[0])];
+    }"""
+    assert script.evaluate(find, [LAYERS, later]) == [{"turn": 1, "of": 2}, True, ["t9"]]
+    assert script.evaluate(find, [LAYERS, later[:4]])[1:] == [False, ["t1"]]
 
 
 def test_the_calls_of_inductors_module_name_what_they_compute(script: Page) -> None:

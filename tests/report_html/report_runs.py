@@ -74,7 +74,9 @@ class RunFolder:
         """Store a text and give its record."""
         data = text.encode("utf-8", "backslashreplace")
         digest = hashlib.sha256(data).hexdigest()
-        suffix = ".cpp" if key.startswith(semconv.KERNEL_SOURCE) else ".py"
+        suffix = (
+            ".cpp" if key.startswith(semconv.KERNEL_SOURCE) else ".jsonl" if key == semconv.TORCH_RECORDS else ".py"
+        )
         path = f"traces/{digest[:12]}{suffix}"
         (self.path / "traces").mkdir(exist_ok=True)
         (self.path / path).write_bytes(data)

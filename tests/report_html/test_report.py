@@ -212,6 +212,23 @@ def test_a_stage_with_three_traces_has_each(make_run: Callable[..., RunFolder]) 
     ]
 
 
+def test_torchs_texts_graph_breaks_and_splits(make_run: Callable[..., RunFolder]) -> None:
+    run = make_run()
+    breaks = {semconv.GRAPH_BREAK_REASONS: ["a print"], semconv.GRAPH_BREAK_SOURCES: ["a.py:9"]}
+    run.stage(semconv.SPAN_TORCH_COMPILE + "0/0", breaks, texts={semconv.TORCH_RECORDS: "{}\n"})
+    split = {
+        semconv.SPLIT_OPS: ["torch.sinc"],
+        semconv.SPLIT_REASONS: ["automatic fallback"],
+        semconv.SPLIT_SOURCES: ["a.py:10"],
+    }
+    run.stage(semconv.SPAN_FX_SPLIT, split, at=1, texts={semconv.SPLIT_TEXT: "class Split: pass\n"})
+    page, _ = written(run)
+    compiled, splitted = (stage["torch"] for stage in data_of(page)["runs"][0]["stages"])
+    assert compiled == {"texts": [{"title": "records", "text": "t0"}], "breaks": [["a print", "a.py:9"]], "left": []}
+    assert splitted["left"] == [["torch.sinc", "automatic fallback", "a.py:10"]]
+    assert [text["text"] for text in splitted["texts"]] == ["t1"]
+
+
 def test_the_summary_of_a_run_that_was_killed(make_run: Callable[..., RunFolder]) -> None:
     run = make_run()
     run.stage(semconv.SPAN_COMPILE, {semconv.FN: "f"}, took=None)
@@ -247,7 +264,12 @@ def test_ranks_are_compared(make_run: Callable[..., RunFolder]) -> None:
         ("thunder.kernel.compile nvFusion0", "kernel", "nvFusion0"),
         ("thunder.cuda_graph.capture G", "graph", "G"),
         ("thunder.cuda_graph.warmup", "graph_step", "warmup"),
-        ("torch.compile 0/0", "kernel", "0/0"),
+        ("torch.compile 0/0", "torch", "0/0"),
+        ("torch.phase dynamo", "torch", "dynamo"),
+        ("thunder.fx.graph", "fx", "fx.graph"),
+        ("thunder.fx.subgraph thunder_0", "fx", "thunder_0"),
+        ("thunder.call", "call", "call"),
+        ("thunder.call.prologue", "call", "call.prologue"),
         ("somebody's own", "other", "somebody's own"),
     ],
 )

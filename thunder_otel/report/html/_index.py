@@ -30,10 +30,17 @@ _ROLES = (
     (semconv.SPAN_GRAPH_STATIC_INPUTS, "graph_step"),
     (semconv.SPAN_GRAPH_WARMUP, "graph_step"),
     (semconv.SPAN_GRAPH_RECORD, "graph_step"),
-    (semconv.SPAN_TORCH_COMPILE, "kernel"),
+    (semconv.SPAN_TORCH_COMPILE, "torch"),
+    (semconv.SPAN_TORCH_PHASE, "torch"),
+    (semconv.SPAN_TORCH_ARTIFACT, "torch"),
+    (semconv.SPAN_FX_GRAPH, "fx"),
+    (semconv.SPAN_FX_SPLIT, "fx"),
+    (semconv.SPAN_FX_SUBGRAPH, "fx"),
+    (semconv.SPAN_CALL, "call"),
 )
 _GRAPH_STEPS = semconv.SPAN_GRAPH_RECORD.rpartition(".")[0] + "."
 _TRACE = semconv.TRACE_TEXT.removesuffix("text")
+_TORCH_TRACE = semconv.TORCH_RECORDS.removesuffix("records")
 _KERNEL = semconv.KERNEL_SOURCE.removesuffix("source")
 
 # Attribute -> key of the stage in the page.
@@ -145,6 +152,8 @@ def _stage_json(stage: Stage, run: Run, store: TextStore, origin_ns: int, parent
         found["region"] = {**_picked(attributes, _REGION), "text": texts.get(semconv.REGION_TEXT)}
     elif role == "kernel":
         found["kernel"] = _kernel(stage, texts)
+    elif role in ("torch", "fx"):
+        found["torch"] = _torch(attributes, texts)
     elif role == "graph":
         name = attributes.get(semconv.GRAPH, label_of(stage.name))
         found["graph"] = {"name": name, "facts": _facts(attributes, _GRAPH_FACTS)}
@@ -204,8 +213,21 @@ def _kernel(stage: Stage, texts: Mapping[str, str]) -> Json:
     }
 
 
+def _torch(attributes: Mapping[str, Any], texts: Mapping[str, str]) -> Json:
+    """Texts of torch's own, where Dynamo broke the graph, and the operations that thunder did not take."""
+
+    def together(*keys: str) -> list[Any]:
+        return list(zip(*(_list(attributes, key) for key in keys), strict=False))
+
+    return {
+        "texts": [{"title": _title(key), "text": text} for key, text in texts.items()],
+        "breaks": together(semconv.GRAPH_BREAK_REASONS, semconv.GRAPH_BREAK_SOURCES),
+        "left": together(semconv.SPLIT_OPS, semconv.SPLIT_REASONS, semconv.SPLIT_SOURCES),
+    }
+
+
 def _title(key: str) -> str:
-    for start in (_KERNEL, f"{semconv.TORCH_ARTIFACT}."):
+    for start in (_KERNEL, f"{semconv.TORCH_ARTIFACT}.", _TORCH_TRACE):
         key = key.removeprefix(start)
     return key.replace("_", " ")
 

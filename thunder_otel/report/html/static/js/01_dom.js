@@ -59,9 +59,11 @@ const delta = (added, removed) =>
 const facts = (pairs, kind = "") =>
   h("dl", { class: `facts ${kind}` }, pairs.filter(Boolean).map(([key, value]) => h("div", {}, h("dt", {}, key), h("dd", {}, value))));
 
-// A column whose title starts with "#" holds numbers.
+// A column whose title starts with "#" holds numbers. On a phone a table of class "stack" shows a row as a list.
 function table(head, rows, props = {}) {
-  const title = (name) => (name.startsWith("#") ? h("th", { class: "num" }, name.slice(1)) : h("th", {}, name));
+  const names = head.map((name) => name.replace("#", ""));
+  for (const row of rows.flat()) for (const [i, cell] of [...row.children].entries()) cell.dataset.label = names[i];
+  const title = (name, i) => h("th", { class: name.startsWith("#") ? "num" : null }, names[i]);
   return h("div", { class: "scroll-x" },
     h("table", props, h("thead", {}, h("tr", {}, head.map(title))), h("tbody", {}, rows)));
 }

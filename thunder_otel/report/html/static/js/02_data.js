@@ -38,9 +38,9 @@ function viewsOf(compile) {
   const latest = {};
   const views = [];
   const byIndex = {};
-  const stages = compile.run.stages.filter((stage) => stage.compile === compile && stage.index !== undefined);
+  const stages = compile.run.stages.filter((stage) => stage.compile === compile && (stage.index !== undefined || stage.traces));
   // A pass inside another ends first: in the order of their ends each pass follows the text it worked on.
-  for (const stage of stages.sort((a, b) => (a.end ?? Infinity) - (b.end ?? Infinity) || b.index - a.index)) {
+  for (const stage of stages.sort((a, b) => (a.end ?? Infinity) - (b.end ?? Infinity) || (b.index ?? -1) - (a.index ?? -1))) {
     const traces = stage.traces ?? [];
     for (const trace of traces) {
       const kind = trace.kind || stage.kind || "other";
@@ -60,6 +60,7 @@ function viewsOf(compile) {
 }
 
 function viewName({ stage, kind }) {
+  if (stage.role === "compile") return "last good trace"; // what a failed compile left
   if (kind === "region" && stage.inside) return `${stage.inside} ${stage.role}`;
   return stage.traces?.length > 1 ? `${stage.label} ${kind}` : stage.label;
 }

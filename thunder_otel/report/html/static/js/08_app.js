@@ -29,9 +29,10 @@ function placeOf(stage) {
   const c = stage.compile ? compileNumber(stage.compile) : 0;
   if (stage.role === "kernel") return { view: "kernels", c, k: stage.at };
   if (stage.role === "graph" || stage.role === "graph_step") return { view: "graphs" };
+  if (stage.torch?.texts.length) return torchPlace(stage, stage.torch.texts[0].text);
   if (stage.role === "region" && stage.region) return { view: "regions", c, s: stage.at };
   if (stage.role === "compile") return { view: "passes", c };
-  if (!stage.compile) return { view: "timeline", s: `${stage.run.at}.${stage.at}` };
+  if (!stage.compile || stage.index === undefined) return { view: "timeline", s: `${stage.run.at}.${stage.at}` };
   const view = viewsOf(stage.compile).find((one) => one.stage === stage);
   return { view: "passes", c, v: view?.at };
 }

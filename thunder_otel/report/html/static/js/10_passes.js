@@ -112,7 +112,7 @@ function passList(compile, views, chosen, kind) {
       "aria-selected": String(view === chosen),
       title: `${view.stage.name} · ${view.kind} · ${seconds(view.stage.took)}${view.trace?.error ? ` · ${view.trace.error}` : ""}`,
     },
-      h("span", { class: "index" }, String(view.stage.index)), dot(view.kind),
+      h("span", { class: "index" }, String(view.stage.index ?? "")), dot(view.kind),
       h("span", { class: "name" }, viewName(view)),
       view.changed ? delta(view.trace.added, view.trace.removed) : null,
       h("span", { class: "took" }, h("i", { style: { width: `${(took / slowest) * 100}%` } }), seconds(view.stage.took)));
@@ -127,7 +127,7 @@ async function passPane(compile, views, view, place) {
   const wanted = place.m ?? (view.changed === false && place.b === undefined ? "text" : "unified");
   const mode = !base ? "text" : wanted === "split" && narrow ? "unified" : wanted;
   const head = h("div", { class: "pane-head" },
-    h("h3", {}, dot(view.kind), viewName(view), h("small", {}, ` ${view.kind} · stage ${view.stage.index} · ${seconds(view.stage.took)}`)));
+    h("h3", {}, dot(view.kind), viewName(view), h("small", {}, ` ${view.kind}${view.stage.index === undefined ? "" : ` · stage ${view.stage.index}`} · ${seconds(view.stage.took)}`)));
   if (view.stage.error) head.append(errorBox(view.stage.error));
   if (view.trace?.error) head.append(h("div", { class: "error" }, `The trace could not be printed: ${view.trace.error}`));
   if (!view.text)
@@ -139,7 +139,7 @@ async function passPane(compile, views, view, place) {
       id: "base",
       onchange: (event) => change({ b: event.target.value, v: view.at }),
     }, withText.filter((one) => one !== view).map((one) =>
-      h("option", { value: one.at, selected: one === base }, `${one.stage.index} ${viewName(one)} · ${one.kind}`)))),
+      h("option", { value: one.at, selected: one === base }, `${one.stage.index ?? ""} ${viewName(one)} · ${one.kind}`)))),
     mode !== "text" && h("label", { title: "t12 and t34 count as equal" }, h("input", {
       type: "checkbox",
       id: "any-numbers",

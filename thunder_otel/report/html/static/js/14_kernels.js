@@ -83,21 +83,18 @@ function renderRecompiles(container) {
   if (!again.length)
     return show(container, h("h2", {}, "Recompiles"), empty("No function was compiled twice."));
   const lost = again.reduce((sum, compile) => sum + (compile.took ?? 0), 0);
-  const head = ["compile", "#cached entry", "failed guard", "expected", "got", "#time lost"];
-  const cell = (column, ...content) =>
-    h("td", { class: head[column].startsWith("#") ? "num" : null, "data-label": head[column].replace("#", "") }, content);
   const rows = again.flatMap((compile) => {
     const guards = compile.guards.length ? compile.guards : [{ entry: null, check: "", message: compile.reason ?? "", expected: "", got: "" }];
     return guards.map((guard, i) =>
       h("tr", { class: i ? "more" : "first" },
-        cell(0, i ? null : link({ view: "passes", c: compileNumber(compile) }, compileName(compile)), !i && report.runs.length > 1 ? h("small", {}, ` ${compile.run.label}`) : null),
-        cell(1, guard.entry ?? ""),
-        cell(2, h("code", {}, guard.check || guard.message)),
-        cell(3, h("code", {}, guard.expected || (guard.check ? guard.message : ""))),
-        cell(4, h("code", {}, guard.got)),
-        cell(5, i ? "" : seconds(compile.took))));
+        h("td", {}, i ? null : link({ view: "passes", c: compileNumber(compile) }, compileName(compile)), !i && report.runs.length > 1 ? h("small", {}, ` ${compile.run.label}`) : null),
+        h("td", { class: "num" }, guard.entry ?? ""),
+        h("td", {}, h("code", {}, guard.check || guard.message)),
+        h("td", {}, h("code", {}, guard.expected || (guard.check ? guard.message : ""))),
+        h("td", {}, h("code", {}, guard.got)),
+        h("td", { class: "num" }, i ? "" : seconds(compile.took))));
   });
   show(container,
     h("div", { class: "toolbar" }, h("h2", {}, "Recompiles"), h("p", { class: "hint" }, `${plural(again.length, "compile")} that a fitting cache entry would have saved: ${seconds(lost)}`)),
-    table(head, rows, { id: "recompiles" }));
+    table(["compile", "#cached entry", "failed guard", "expected", "got", "#time lost"], rows, { id: "recompiles", class: "stack" }));
 }

@@ -1,6 +1,6 @@
 // Keyboard moves, and the list of them.
 const KEYS = [
-  ["g then s t p r k c e", "go to a part"],
+  ["g then s t p r k c e o", "go to a part"],
   ["/", "search"],
   ["j k", "next, previous pass"],
   ["n N", "next, previous change"],

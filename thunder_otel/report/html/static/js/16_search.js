@@ -60,6 +60,8 @@ function textOwners() {
       all.forEach(([title, text], i) => add(text, { place: { view: "kernels", c, k: stage.at, i }, kind: stage.kind, title }));
     }
   }
+  for (const stage of torchStages)
+    for (const { text } of stage.torch.texts) add(text, { place: torchPlace(stage, text), kind: stage.kind, title: stage.label });
   return owners;
 }
 
