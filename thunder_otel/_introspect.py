@@ -191,14 +191,11 @@ def _why_not(executor: Any, bsym: Any) -> str:
     implementation = executor.implmap.get(bsym.sym.id)
     owner = getattr(bsym.sym, "executor", None)
     if implementation is None and owner is not None and owner != executor:
-        return f"claimed by {owner.name} before fusion"
+        return f"claimed by {owner.name} before fusion: {_why_not_before(executor, bsym)}"
     if implementation is None and not bsym.subsymbols:
         return f"not in {executor.name}'s implementation map"
-    if implementation is not None and implementation.checker is not None:
-        verdict = implementation.checker(*bsym.args, **bsym.kwargs)
-        if not verdict:
-            checker = getattr(implementation.checker, "__qualname__", repr(implementation.checker))
-            return f"checker {checker} refused: {_placement(bsym)}"
+    if implementation is not None and (refusal := _refusal(implementation, bsym)):
+        return refusal
     if not executor.can_fuse(bsym):
         refused = next((sub for sub in _leaves(bsym) if not executor.can_execute(sub)), None)
         inner = "" if refused is None else f" ({_op_name(refused)}: {_why_not(executor, refused)})"
@@ -206,6 +203,29 @@ def _why_not(executor: Any, bsym: Any) -> str:
     if getattr(executor, "required_ops", None):
         return f"fusible, but its group holds none of the ops that {executor.name} requires"
     return "fusible, but left alone by the fusion pass"
+
+
+def _why_not_before(executor: Any, bsym: Any) -> str:
+    """Why the executor did not take what a claimed symbol stands for: the ops that it was made from are under it."""
+    ops = [sub for sub in _below(bsym) if sub.sym.id in executor.implmap]
+    for op in ops:
+        if refusal := _refusal(executor.implmap[op.sym.id], op):
+            return refusal
+    return f"{executor.name} claims later" if ops else f"not in {executor.name}'s implementation map"
+
+
+def _refusal(implementation: Any, bsym: Any) -> str:
+    """What an implementation's checker has against a symbol; empty for nothing."""
+    if implementation.checker is None or implementation.checker(*bsym.args, **bsym.kwargs):
+        return ""
+    checker = getattr(implementation.checker, "__qualname__", repr(implementation.checker))
+    return f"checker {checker} refused {_op_name(bsym)}: {_placement(bsym)}"
+
+
+def _below(bsym: Any) -> Iterator[Any]:
+    for sub in bsym.subsymbols:
+        yield sub
+        yield from _below(sub)
 
 
 def _placement(bsym: Any) -> str:
@@ -263,6 +283,14 @@ def _source_lines(bsym: Any) -> Iterator[str]:
         yield f"{bsym.source_filename}:{line}"
     for sub in bsym.subsymbols:
         yield from _source_lines(sub)
+
+
+def distributed_rank() -> tuple[int, int] | None:
+    """Rank and world size of the initialised default process group, or ``None``."""
+    distributed = sys.modules.get("torch.distributed")
+    if distributed is None or not distributed.is_available() or not distributed.is_initialized():
+        return None
+    return int(distributed.get_rank()), int(distributed.get_world_size())
 
 
 def cache_option(compile_data: Any) -> str:

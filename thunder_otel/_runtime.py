@@ -7,19 +7,19 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from thunder_otel._guard import guarded, say
+from thunder_otel._guard import describe, guarded, say
 from thunder_otel._telemetry import Recorder
 from thunder_otel.settings import Level
 
 _lock = threading.RLock()
-_make_recorder: Callable[[], Recorder] | None = None
+_make_recorder: Callable[[], Recorder | None] | None = None
 _recorder: Recorder | None = None
 _default_level = Level.OFF
 _loans: list[tuple[Callable[[], Recorder], Level]] = []
 _chosen: weakref.WeakKeyDictionary[Any, Level] = weakref.WeakKeyDictionary()
 
 
-def switch_on(make_recorder: Callable[[], Recorder], level: Level) -> None:
+def switch_on(make_recorder: Callable[[], Recorder | None], level: Level) -> None:
     """Record compiles at ``level`` from now on; the recorder is made when the first compile starts."""
     global _make_recorder, _default_level
     with _lock:
@@ -75,10 +75,12 @@ def recorder() -> Recorder | None:
     if _recorder is None and _make_recorder is not None:
         with _lock:
             if _recorder is None and _make_recorder is not None:
-                _recorder = guarded(None)(_make_recorder)()
-                if _recorder is None:
+                try:
+                    _recorder = _make_recorder()
+                except Exception as error:
+                    say(f"recording could not be set up and stays off ({describe(error)}); run `thunder-otel doctor`")
+                if _recorder is None:  # failed, or this process is not to be recorded
                     switch_off()
-                    say("recording could not be set up and stays off; run `thunder-otel doctor`")
     if _recorder is None and (loans := tuple(_loans)):
         return guarded(None)(loans[0][0])()
     return _recorder

@@ -65,6 +65,7 @@ class Recorder:
         sinks: who keeps the stages besides the tracer.
         root_context: the context of a stage without parent when the application has no current span.
         clock: nanoseconds since the epoch.
+        on_open: called when a stage has started.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class Recorder:
         sinks: Sequence[Sink] = (),
         root_context: Callable[[], Context] = get_current,
         clock: Callable[[], int] = time.time_ns,
+        on_open: Callable[[], None] = lambda: None,
     ) -> None:
         self.settings = settings
         self.sinks: list[Sink] = list(sinks)
@@ -82,6 +84,7 @@ class Recorder:
         self._tracer = tracer
         self._root_context = root_context
         self._clock = clock
+        self.on_open = on_open
 
     def now(self) -> int:
         """The clock's time, in nanoseconds since the epoch."""
@@ -136,6 +139,7 @@ class Recorder:
             stage.attributes = _clean(stage.attributes)
             span.set_attributes(stage.attributes)
         self.open_stages[stage.span_id] = stage
+        self.on_open()
         for sink in self._all_sinks():
             guarded(None)(sink.stage_started)(stage)
         logs.started(stage)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import dataclasses
 import os
 import sys
 import threading
@@ -15,6 +16,7 @@ from opentelemetry.instrumentation.instrumentor import BaseInstrumentor  # type:
 from thunder_otel import (
     _compile_state,
     _hooks,
+    _introspect,
     _kernels,
     _metrics,
     _patching,
@@ -26,6 +28,7 @@ from thunder_otel import (
 )
 from thunder_otel._guard import describe, guarded, say
 from thunder_otel._telemetry import Recorder
+from thunder_otel._watcher import Watcher
 from thunder_otel.settings import Level, Settings, read_settings
 
 if TYPE_CHECKING:
@@ -35,6 +38,7 @@ _installed = False
 _lending = threading.RLock()
 _watched_imports: set[str] = set()
 _pipeline: Pipeline | None = None
+_watcher: Watcher | None = None
 
 
 def instrument(level: Level | int | str | None = None) -> None:
@@ -68,7 +72,7 @@ def uninstrument() -> None:
     _pipeline = None
 
 
-def switch_on(settings: Settings, make_recorder: Callable[[], Recorder] | None = None) -> None:
+def switch_on(settings: Settings, make_recorder: Callable[[], Recorder | None] | None = None) -> None:
     """Install the wrappers and record with these settings.
 
     Args:
@@ -117,12 +121,28 @@ def install(level: Level) -> None:
         _kernels.start()
 
 
-def build_recorder(settings: Settings) -> Recorder:
-    """The recorder that the environment asks for."""
-    global _pipeline
+def build_recorder(settings: Settings) -> Recorder | None:
+    """The recorder that the environment asks for; ``None`` when this process's rank is not picked."""
+    global _pipeline, _watcher
+    settings = _with_rank(settings)
+    if not settings.records_this_rank:
+        return None
     _pipeline = _sdk.build_pipeline(settings)
     _metrics.start()
-    return Recorder(settings, tracer=_pipeline.tracer, sinks=_pipeline.sinks, root_context=_pipeline.root_context)
+    recorder = Recorder(settings, tracer=_pipeline.tracer, sinks=_pipeline.sinks, root_context=_pipeline.root_context)
+    _watcher = Watcher(
+        lambda: [stage for stage in recorder.open_stages.values() if stage.end_ns is None],
+        lambda: [getattr(sink, "heartbeat", lambda: None)() for sink in recorder.sinks],
+        stuck_seconds=settings.stuck_seconds,
+    )
+    recorder.on_open = _watcher.wake
+    return recorder
+
+
+def _with_rank(settings: Settings) -> Settings:
+    """The rank of a process group that the program made itself, where no launcher set the variables."""
+    found = _introspect.distributed_rank() if settings.rank is None else None
+    return settings if found is None else dataclasses.replace(settings, rank=found[0], world_size=found[1])
 
 
 @guarded(None)
@@ -143,6 +163,8 @@ def _patch_module(module: str) -> None:
 
 def _close(recorder: Recorder, pipeline: Pipeline | None) -> None:
     """Give every sink its end, and foreign exporters no more time than the exit may take."""
+    if _watcher is not None:
+        _watcher.stop()
     for sink in recorder.sinks:
         guarded(None)(sink.close)()
     shutdown = getattr(pipeline.provider if pipeline is not None else None, "shutdown", None)
@@ -175,8 +197,8 @@ def _at_exit() -> None:
 
 def _in_child() -> None:
     """A forked child records to files of its own and leaves its parent's alone."""
-    global _lending
-    _lending = threading.RLock()
+    global _lending, _watcher
+    _lending, _watcher = threading.RLock(), None
     _runtime.restart()
     _compile_state.local.states.clear()
     _hooks.forget_open_compiles()

@@ -60,8 +60,14 @@ def ended(stage: Stage) -> None:
         _log(EVENT_END, stage)
 
 
+def happened(event: str, stage: Stage, **facts: Any) -> None:
+    """Log something about a stage that is open."""
+    if _writers or _receivers:
+        _log(event, stage, **facts)
+
+
 @guarded(None)
-def _log(event: str, stage: Stage) -> None:
+def _log(event: str, stage: Stage, **facts: Any) -> None:
     fields: dict[str, Any] = {
         "name": stage.name,
         "trace_id": stage.trace_id,
@@ -82,7 +88,7 @@ def _log(event: str, stage: Stage) -> None:
                 "stacktrace": stage.error.stacktrace,
             }
         fields["payloads"] = [vars(stored) for stored in stage.stored]
-    fields["attributes"] = stage.attributes
+    fields |= {"attributes": stage.attributes, **facts}
     if stage.error:
         _logger.error(event, **fields)
     else:

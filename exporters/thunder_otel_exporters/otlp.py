@@ -27,6 +27,7 @@ from thunder_otel_exporters._resend_folder import deliver_folder
 NAME = "otlp"
 DELAY = 0.5  # seconds that the first span of a request waits for more
 AT_EXIT = 0.3  # seconds between attempts once the program ends
+ABORT = 0.3  # seconds for a request to give up
 UNREACHABLE_GRACE = 1.0  # seconds at exit for a collector to which no connection could be made
 
 
@@ -120,6 +121,8 @@ class OtlpExporter(SpanExporter):
         for sender in (self._spans, self._logs):
             if sender is not None:
                 sender.abort()
+        if thread is not None:
+            thread.join(ABORT)  # it ends by itself once its request gave up
         self._say_what_is_left()
 
     def shutdown(self) -> None:
@@ -166,6 +169,9 @@ class OtlpExporter(SpanExporter):
             pass
         except Exception as error:
             say(f"sending to {self._spans.to.name} ended ({describe(error)}); spans are on disk only from here on")
+        finally:
+            if self._closed and self._ledger is not None:
+                self._ledger.close()
 
     def _open(self) -> Delivery:
         self._folder = _run_folder.current()

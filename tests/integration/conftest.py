@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from thunder_otel import semconv
 from thunder_otel.report._reader import Run, Stage, read_run
 
 PROGRAMS = Path(__file__).parents[1] / "programs"
@@ -47,8 +48,7 @@ class Ended:
 
     def text(self, stage: Stage, key: str) -> str:
         """The text that a stage carries."""
-        (path,) = {payload.path for payload in stage.payloads if payload.key == key}
-        (file,) = self.folder.glob(f"thunder_debug/*/{path}")
+        (file,) = self.folder.glob(f"thunder_debug/*/{stage.attributes[key + semconv.PAYLOAD_PATH]}")
         return file.read_text()
 
 
@@ -71,7 +71,9 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Ended]:
     def get(program: str, **variables: str) -> Ended:
         key = (program, *(f"{name}={value}" for name, value in sorted(variables.items())))
         if key not in known:
-            known[key] = run_in(tmp_path_factory.mktemp("program"), PROGRAMS / program, variables)
+            folder = tmp_path_factory.mktemp("program")
+            values = {name: value.replace("FOLDER", str(folder)) for name, value in variables.items()}
+            known[key] = run_in(folder, PROGRAMS / program, values)
         return known[key]
 
     return get

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 from collections.abc import Callable
@@ -17,7 +18,11 @@ from .conftest import PROGRAMS, Ended
 
 # One line that each process writes; the folder's name differs from run to run.
 SENT = {"OTEL_TRACES_EXPORTER": "otlp"}
-EXTRA = {"otlp_four_megabytes.py": SENT, "dead_collector_exit.py": SENT}
+EXTRA = {
+    "otlp_four_megabytes.py": SENT,
+    "dead_collector_exit.py": SENT,
+    "bytes_in_path.sh": {"THUNDER_DEBUG_DIR": "FOLDER/thunder_debug"},  # it removes the folder that it runs in
+}
 COMPILE = semconv.SPAN_COMPILE
 
 Run = Callable[..., Ended]
@@ -103,7 +108,7 @@ def test_a_torch_compile_region_carries_ops_shapes_lines_and_kernels(ended: Run)
 def test_symbolic_sizes_stay_symbolic(ended: Run) -> None:
     watched = recorded(ended, "symbolic_values.py")
     prologues = [watched.text(stage, semconv.TRACE_PROLOGUE_TEXT) for stage in watched.stages(semconv.SPAN_ACQUIRE)]
-    assert any("check_" in text and "IntegerProxy" not in text for text in prologues)
+    assert any("check_tensor_shape_and_metadata(a, (i0, i1), " in text for text in prologues)
     assert set(attribute(watched.stages(COMPILE), semconv.COMPILE_CACHE)) == {"symbolic values"}
 
 
@@ -145,12 +150,15 @@ def test_a_recompile_names_the_guard_with_old_and_new_value(ended: Run) -> None:
 def test_a_recompile_for_a_shape_says_so(ended: Run) -> None:
     compiles = recorded(ended, "shape_recompile_module.py").stages(COMPILE)
     assert attribute(compiles, semconv.COMPILE_INDEX) == [0, 1, 2]
-    assert all("shape" in str(stage.attributes[semconv.COMPILE_REASON]) for stage in compiles[1:])
+    assert [re.findall(r"\((\d), 8\)", str(stage.attributes[semconv.COMPILE_REASON])) for stage in compiles[1:]] == [
+        ["2", "3"],
+        ["3", "4"],
+    ]
 
 
 def test_modes_recompile_each_with_a_reason(ended: Run) -> None:
     watched = recorded(ended, "modes_recompile.py")
-    misses = int(re.findall(r"\d+", watched.out_lines[-1])[0])
+    misses = max(call[2] for call in ast.literal_eval(watched.out_lines[-1].removeprefix("OUT ")) if len(call) == 4)
     compiles = watched.stages(COMPILE)
     assert len(compiles) == misses
     assert all(stage.attributes[semconv.GUARD_MESSAGES] for stage in compiles[1:])
