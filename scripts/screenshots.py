@@ -69,7 +69,6 @@ SHOTS: dict[str, tuple[str, tuple[int, int], bool, Callable[[Page], None] | None
     "summary": ("summary", WIDE, False, None),
     "timeline": ("timeline", WIDE, False, zoom_in),
     "passes": ("passes?m=split", WIDE, False, first_pass_that_changes_much),
-    "passes-dark": ("passes?m=unified", WIDE, True, first_pass_that_changes_much),
     "line": ("summary", WIDE, False, line_card),
     "regions": ("regions", WIDE, False, first_region),
     "kernels": ("kernels", WIDE, True, None),

@@ -46,6 +46,20 @@ def secret_run(make_run: Callable[..., RunFolder]) -> RunFolder:
         texts={semconv.REGION_TEXT: "[t1] = nvFusion0(acme_input)\n"},
     )
     run.stage(semconv.SPAN_TRANSFORM + "AcmeTransform", {semconv.TRANSFORM: "AcmeTransform"}, parent=compile_id)
+    run.stage(
+        semconv.SPAN_FUSION_PASS + "acme_ex",
+        {
+            semconv.STAGE: "fusion_pass-acme_ex",
+            semconv.EXECUTOR: "acme_ex",
+            semconv.TRACE_PROVENANCE: "Constructed by AcmePass",
+            semconv.UNFUSED_OPS: ["secret_op -> t3"],
+            semconv.UNFUSED_REASONS: ["checker acme_checker refused secret_op: acme_input is f32 on cuda:0"],
+        },
+        parent=compile_id,
+    )
+    sizes = {semconv.GRAPH_POOL_BYTES: 4217, semconv.KERNEL_GRID: [4217, 1, 1]}
+    run.stage(semconv.SPAN_GRAPH_CAPTURE + "CUDAGraph0", sizes, parent=compile_id)
+    run.stage(semconv.SPAN_PASS + "acme_pass", {semconv.STAGE: "acme_pass"}, parent=compile_id)
     return run
 
 
@@ -93,6 +107,20 @@ def test_operations_that_are_used_by_their_full_name_stay_everywhere() -> None:
     redactor = Redactor()
     redactor.learn("t1 = prims.slice_prim(t0, [0])")
     assert redactor.text("slice_prim") == "slice_prim"
+
+
+def test_passes_of_thunder_and_records_of_torch_keep_their_names(make_run: Callable[..., RunFolder]) -> None:
+    run = make_run()
+    compile_id = run.compile()
+    names = [semconv.SPAN_PASS + "dce", semconv.SPAN_CODEGEN + "backward", semconv.SPAN_TORCH_PHASE + "backend_compile"]
+    for name in names:
+        run.stage(name, {semconv.STAGE: name.split(" ")[1]}, parent=compile_id, at=1)
+    reason = {semconv.UNFUSED_REASONS: ["claimed by torch before fusion"], semconv.UNFUSED_OPS: ["add -> t3"]}
+    run.stage(semconv.SPAN_FUSION_PASS + "nvfuser", reason, parent=compile_id, at=2)
+    page, _ = written(run, redact=True)
+    stages = data_of(page)["runs"][0]["stages"]
+    assert [stage["name"] for stage in stages[1:]] == [*names, semconv.SPAN_FUSION_PASS + "nvfuser"]
+    assert stages[-1]["fusion"]["unfused"][0][1] == "claimed by torch before fusion"
 
 
 def test_structure_still_compares() -> None:

@@ -50,7 +50,7 @@ def write_report(
         OSError: a file cannot be read or written.
     """
     version = importlib.metadata.version("thunder-otel")
-    redactor = _redact.redactor_for(runs, _files(runs)) if redact else None
+    redactor = _redact.redactor_for(_files(runs)) if redact else None
     store = TextStore(redactor.text if redactor else None)
     report = report_json(runs, store, redactor)
     head = _page.head(report, _summary.summary(report), version=version)

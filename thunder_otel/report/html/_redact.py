@@ -10,7 +10,7 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from thunder_otel import semconv
+from thunder_otel._targets import SEAMS
 from thunder_otel.report._reader import ErrorInfo, Run, Stage
 
 _PATH = r"(?<![\w/])(?:[A-Za-z]:)?/(?:[\w.@+~ -]+/)+[\w.@+~-]+|<ipython-[^>\s]*>"
@@ -32,32 +33,49 @@ _NUMBERED = re.compile(
     r"|nvFusion|TorchCompile|CUDAGraph|T|i|stream|kernel)_?\d*(?:_\d+)*"
 )
 _DTYPE = re.compile(r"(?:b|i|u|f|bf|c|int|uint|float|bfloat|complex)(?:8|16|32|64|128)(?:_\w+)?(?:_t)?|bool8?")
-# Attributes that hold words of ours or of thunder's, never the program's.
+# Attributes that hold words of ours, of thunder's or of torch's, never the program's.
 _OURS = frozenset(
     [
-        semconv.STAGE,
         semconv.KIND,
         semconv.STAGE_OBSERVED,
         semconv.COMPILE_CACHE,
-        semconv.EXECUTOR,
         semconv.EXECUTOR_VERSION,
-        semconv.COMPILE_EXECUTORS,
         semconv.KERNEL_LANGUAGE,
         semconv.TORCH_COMPILE_ID,
-        semconv.TRACE_PROVENANCE,
-        semconv.UNFUSED_REASONS,
-        semconv.REGION,
-        semconv.REGION_PARENT,
+        semconv.TORCH_PHASE,
+        semconv.TORCH_ARTIFACT,
+        semconv.TORCH_ARTIFACTS,
+        semconv.TORCH_CACHE_EVENTS,
+        semconv.FX_COMPILER,
+        semconv.FX_SUBGRAPH,
+        semconv.FX_SUBGRAPHS,
     ]
 )
-_REGION_NAMES = (semconv.REGION, semconv.REGION_PARENT, semconv.EXECUTOR)
+# Numbers that follow from shapes.
+_SIZES = frozenset(
+    [
+        semconv.KERNEL_GRID,
+        semconv.KERNEL_BYTES,
+        semconv.KERNEL_SHARED_MEMORY,
+        semconv.GRAPH_STATIC_BYTES,
+        semconv.GRAPH_COPIED_BYTES,
+        semconv.GRAPH_POOL_BYTES,
+    ]
+)
+_TORCHS_SPANS = (
+    semconv.SPAN_TORCH_COMPILE,
+    semconv.SPAN_TORCH_PHASE,
+    semconv.SPAN_TORCH_ARTIFACT,
+    semconv.SPAN_FX_SUBGRAPH,
+)
 
 
 @cache
 def _words() -> frozenset[str]:
-    """Words of the languages, of thunder's own functions and of torch's generated code."""
+    """Words of the languages, of thunder's own functions and passes, of torch's generated code, and of our reasons."""
     text = files(__package__).joinpath("static").joinpath("kept_words.txt").read_text("utf-8")
-    return frozenset([*keyword.kwlist, *keyword.softkwlist, *dir(builtins), *text.split()])
+    passes = [seam.name for seam in SEAMS]
+    return frozenset([*keyword.kwlist, *keyword.softkwlist, *dir(builtins), *text.split(), *passes])
 
 
 @dataclass
@@ -70,6 +88,7 @@ class Redactor:
 
     known: set[str] = field(default_factory=set)
     _names: dict[str, str] = field(default_factory=dict)
+    _seen: dict[str, str] = field(default_factory=dict)
 
     def learn(self, text: str) -> None:
         """Let the operations of thunder and torch that a text calls by their full names stay everywhere."""
@@ -79,7 +98,8 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """The text with its words replaced; its lines and its punctuation stay."""
-        return _TOKEN.sub(self._replaced, text)
+        seen = self._seen
+        return _TOKEN.sub(lambda found: seen.get(found[0]) or seen.setdefault(found[0], self._replaced(found)), text)
 
     def _replaced(self, found: re.Match[str]) -> str:
         token = found[0]
@@ -108,18 +128,18 @@ class Redactor:
         """An attribute's value: its texts replaced, unless they are our own words."""
         if key in _OURS:
             return value
-        if isinstance(value, str):
-            return self.text(value)
+        if isinstance(value, str) or key in _SIZES:
+            return self.text(str(value))
         return [self.text(one) if isinstance(one, str) else one for one in value] if isinstance(value, list) else value
 
     def stage(self, stage: Stage) -> Stage:
         """A stage whose name, attributes and error are replaced."""
         start, space, rest = stage.name.partition(" ")
-        ours = stage.attributes.get(semconv.REGION) == rest or start + " " in (semconv.SPAN_PASS, semconv.SPAN_CODEGEN)
+        known = stage.name.startswith(_TORCHS_SPANS)
         error = stage.error
         return replace(
             stage,
-            name=stage.name if not space or ours else f"{start} {self.text(rest)}",
+            name=stage.name if known or not space else f"{start} {self.text(rest)}",
             thread=self.text(stage.thread),
             attributes={key: self.value(key, value) for key, value in stage.attributes.items()},
             error=error and ErrorInfo(error.type, self.text(error.message), self.text(error.stacktrace)),
@@ -131,11 +151,9 @@ class Redactor:
         return replace(run, info=info, stages=[self.stage(stage) for stage in run.stages])
 
 
-def redactor_for(runs: Sequence[Run], texts: Iterable[Path]) -> Redactor:
-    """A redactor that knows the regions of the runs and the operations of all texts (each read once, one at a time)."""
+def redactor_for(texts: Iterable[Path]) -> Redactor:
+    """A redactor that knows the operations of all texts (each is read once, one at a time)."""
     redactor = Redactor()
-    for stage in (stage for run in runs for stage in run.stages):
-        redactor.known.update(str(stage.attributes[key]) for key in _REGION_NAMES if key in stage.attributes)
     for file in texts:
         if file.is_file():
             redactor.learn(file.read_text("utf-8", "replace"))

@@ -71,7 +71,7 @@ function renderGraphs(container) {
         h("h3", {}, stage.graph.name, h("small", {}, ` ${stage.run.label} · ${stage.compile ? compileName(stage.compile) : ""} · ${seconds(stage.took)}`)),
         bar(stage),
         h("p", { class: "steps" }, stage.children.map((step) => h("span", {}, `${step.label.replace("_", " ")} ${seconds(step.took)}`))),
-        facts(stage.graph.facts.map(([key, value]) => [key, key.endsWith("bytes") ? bytes(value) : words(value)]), "inline"),
+        facts(stage.graph.facts.map(([key, value]) => [key, key.endsWith("bytes") && typeof value === "number" ? bytes(value) : words(value)]), "inline"),
         stage.error && errorBox(stage.error)))));
 }
 
