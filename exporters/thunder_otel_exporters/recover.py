@@ -130,13 +130,16 @@ def _written(folder: Path) -> tuple[set[str], ReadableSpan | None]:
     ids: set[str] = set()
     like = None
     path = folder / SPANS
-    for line in path.open("rb") if path.is_file() else ():
-        try:
-            spans = read_spans(line)
-        except ValueError:
-            continue
-        ids.update(map(span_id, spans))
-        like = like or next(iter(spans), None)
+    if not path.is_file():
+        return ids, like
+    with path.open("rb") as file:
+        for line in file:
+            try:
+                spans = read_spans(line)
+            except ValueError:
+                continue
+            ids.update(map(span_id, spans))
+            like = like or next(iter(spans), None)
     return ids, like
 
 

@@ -12,9 +12,7 @@ from thunder_otel.cli._common import DEFAULT_DIR, Directory, fail, runs_of
 
 def export(
     folder: Directory = DEFAULT_DIR,
-    perfetto: Annotated[
-        bool, typer.Option("--perfetto", help="A trace that ui.perfetto.dev opens (the default).")
-    ] = True,
+    perfetto: Annotated[bool, typer.Option("--perfetto", help="A trace that ui.perfetto.dev opens.")] = False,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="The file.")] = Path("thunder.json"),
 ) -> None:
     """Write the stages as a Perfetto trace, to be opened beside torch.profiler's."""
