@@ -1,23 +1,27 @@
-"""Why a function was compiled again: what each cached entry's prologue said when it refused the call.
+"""Why a function was compiled again: what each cached entry's prologue says when it refuses the call.
 
 thunder tries every cached prologue and swallows the exception of the ones that do not fit; the exception's text is the
-reason. So each prologue gets a plain closure around it that notes the text. It keeps no exception, since its frames
-hold the program's tensors.
+reason. A wrapper around each prologue would see it, and cost every cached call. So nothing stands there: when thunder
+compiles, the entries that it just tried are asked once more, with the same arguments. No exception is kept, since its
+frames hold the program's tensors.
 """
 
 from __future__ import annotations
 
-import functools
 import linecache
-import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import TracebackType
 from typing import Any
 
 from thunder_otel import semconv
 from thunder_otel._guard import guarded
 from thunder_otel._model import AttributeValue
+
+_TIMES = ("last_prologue_execution_start", "last_prologue_execution_stop")
+
+_made_by: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()  # prologue trace -> index of its compile
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,59 +33,52 @@ class Refusal:
     message: str
 
 
-class _Local(threading.local):
-    def __init__(self) -> None:
-        self.call: tuple[int, int] = (0, 0)  # (id of the compile stats, its call number)
-        self.raw: list[tuple[int, str, str, str, int]] = []
-
-
-_local = _Local()
-
-
-def watch_prologue(prologue: Callable[..., Any], stats: weakref.ReferenceType[Any], entry: int) -> Callable[..., Any]:
-    """Wrap the prologue of compile ``entry``; a call that fits costs one more Python frame."""
-
-    @functools.wraps(prologue)
-    def watched(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return prologue(*args, **kwargs)
-        except Exception as error:
-            _note(stats, entry, error)
-            raise
-
-    del watched.__wrapped__  # one reference to the prologue is enough
-    return watched
-
-
 @guarded(None)
-def _note(stats: weakref.ReferenceType[Any], entry: int, error: Exception) -> None:
-    owner = stats()
-    call = (id(owner), getattr(owner, "calls", 0))
-    if call != _local.call:
-        _local.call = call
-        _local.raw.clear()
-    traceback = error.__traceback__
-    inner = traceback.tb_next if traceback is not None else None
-    file, line = (inner.tb_frame.f_code.co_filename, inner.tb_lineno) if inner is not None else ("", 0)
-    _local.raw.append((entry, type(error).__name__, str(error), file, line))
+def remember(prologue_trace: Any, index: int) -> None:
+    """Note which compile made a prologue; entries from before recording are known by their place in the cache."""
+    _made_by[prologue_trace] = index
 
 
-def refusals(stats: Any) -> list[Refusal]:
-    """What the entries that were tried in the current call of a jitted function said, newest entry first."""
-    if _local.call != (id(stats), getattr(stats, "calls", 0)):
-        return []
-    return [
-        Refusal(entry, linecache.getline(file, line).strip() or kind, message or f"{kind} (thunder gave no words)")
-        for entry, kind, message, file, line in _local.raw
-    ]
+def refusals(stats: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Refusal]:
+    """What the cached entries of a function say to a call that none of them fits, newest entry first."""
+    times = {name: getattr(stats, name) for name in _TIMES if hasattr(stats, name)}
+    found = []
+    for position, entry in reversed(list(enumerate(stats.interpreter_cache))):
+        try:
+            entry.prologue_fn(*args, **kwargs)
+        except Exception as error:
+            number = _made_by.get(entry.prologue_traces[-1], position)
+            found.append(_refusal(number, error))
+    for name, value in times.items():  # thunder's own figures stay those of its own calls
+        setattr(stats, name, value)
+    return found
 
 
-def compile_reason(stats: Any, cache: str) -> dict[str, AttributeValue]:
+def _refusal(entry: int, error: Exception) -> Refusal:
+    kind, message = type(error).__name__, str(error)
+    return Refusal(entry, _line_of(error.__traceback__) or kind, message or f"{kind} (thunder gave no words)")
+
+
+def _line_of(traceback: TracebackType | None) -> str:
+    """The line of the prologue that failed: the checks it calls raise further in."""
+    while traceback is not None:
+        code = traceback.tb_frame.f_code
+        if code.co_name == "prologue":
+            return linecache.getline(code.co_filename, traceback.tb_lineno).strip()
+        traceback = traceback.tb_next
+    return ""
+
+
+def compile_reason(
+    stats: Any, cache: str, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+) -> dict[str, AttributeValue]:
     """Attributes that say why this compile happens.
 
     Args:
         stats: thunder's ``CompileStats`` of the function.
         cache: the function's cache option, in words.
+        args: the call's arguments.
+        kwargs: the call's keyword arguments.
     """
     entries = list(getattr(stats, "interpreter_cache", ()))
     if "no caching" in cache:
@@ -89,9 +86,9 @@ def compile_reason(stats: Any, cache: str) -> dict[str, AttributeValue]:
     if not entries:
         first = getattr(stats, "cache_misses", 1) <= 1
         return {semconv.COMPILE_REASON: semconv.REASON_FIRST_CALL if first else semconv.REASON_NONE_FINISHED}
-    found = refusals(stats)
+    found = refusals(stats, args, kwargs or {})
     if not found:
-        return {semconv.COMPILE_REASON: f"none of {len(entries)} cached entries fit (compiled before recording began)"}
+        return {semconv.COMPILE_REASON: f"none of {len(entries)} cached entries fit, and none says why"}
     return {
         semconv.COMPILE_REASON: found[0].message,
         semconv.GUARD_ENTRIES: [refusal.entry for refusal in found],

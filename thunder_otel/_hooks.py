@@ -39,7 +39,7 @@ def observe_acquire(seam: Seam) -> _patching.Wrapper:
     """``thunder_general_jit``: opens the compile, and closes it when the acquisition fails."""
 
     def wrapper(wrapped: Callable[..., Any], _instance: Any, args: Any, kwargs: Any) -> Any:
-        state = _open_compile(args[0] if args else None) if _runtime.is_on() else None
+        state = _open_compile(args) if _runtime.is_on() else None
         if state is None:
             return wrapped(*args, **kwargs)
         frame = guarded(None)(state.open_frame)(semconv.SPAN_ACQUIRE, seam.name)
@@ -156,7 +156,8 @@ def observe_codegen(wrapped: Callable[..., Any], instance: Any, args: Any, kwarg
         raise
     _close(state, frame)
     _hook_runs.stop_if_asked()
-    return _generated(state, kind, function)
+    _generated(state, kind, instance, function)
+    return function
 
 
 def observe_provenance(wrapped: Callable[..., Any], instance: Any, args: Any, kwargs: Any) -> Any:
@@ -213,13 +214,14 @@ class _ClosingScope:
 
 
 @guarded(None)
-def _open_compile(fn: Any) -> CompileState | None:
+def _open_compile(arguments: Any) -> CompileState | None:
     global _open_compiles, _sequence
     data, stats = _introspect.current_compile()
     level = _runtime.level_of(data)
     recorder = _runtime.recorder() if level and stats is not None else None
     if recorder is None or data is None:
         return None
+    fn, call_args, call_kwargs = (*arguments, *(None, (), {})[len(arguments) :])[:3]
     _patch_classes(data)
     _sequence += 1
     info = CompileInfo(
@@ -239,7 +241,7 @@ def _open_compile(fn: Any) -> CompileState | None:
         semconv.COMPILE_CACHE: cache,
         semconv.COMPILE_EXECUTORS: _introspect.executor_names(data.executors_list),
         semconv.COMPILE_TRANSFORMS: [type(item).__name__ for item in getattr(data, "transforms", None) or ()],
-        **_guards.compile_reason(stats, cache),
+        **_guards.compile_reason(stats, cache, call_args, call_kwargs),
     }
     if location.file:
         attributes |= {
@@ -368,14 +370,12 @@ def _inherit(state: CompileState, args: Any, result: Any) -> None:
             state.kinds[result] = kind
 
 
-def _generated(state: CompileState, kind: str, function: Any) -> Any:
-    """What generated code becomes: a prologue is watched for why it refuses, a region's code is known by its file."""
+def _generated(state: CompileState, kind: str, trace: Any, function: Any) -> None:
+    """Remember what generated code belongs to: a prologue to its compile, a region's code by its file to the region."""
     if len(state.frames) == 1 and kind == "prologue":
-        watched = guarded(function)(_guards.watch_prologue)(function, state.stats, state.info.index)
-        return watched
-    if state.top.in_region:
+        _guards.remember(trace, state.info.index)
+    elif state.top.in_region:
         _regions.remember_code(state.top, function)
-    return function
 
 
 @guarded(None)
