@@ -174,7 +174,7 @@ def _share(environ: Mapping[str, str], name: str) -> float:
 
 def _optional_int(environ: Mapping[str, str], name: str) -> int | None:
     raw = environ.get(name, "").strip()
-    return int(raw) if raw.isdigit() else None
+    return int(raw) if raw.isdecimal() else None
 
 
 def _stages(environ: Mapping[str, str]) -> frozenset[str] | None:
@@ -187,7 +187,7 @@ def _ranks(environ: Mapping[str, str]) -> frozenset[int] | None:
     if raw in ("", "all"):
         return None
     words = [word.strip() for word in raw.split(",")]
-    if not all(word.isdigit() for word in words):
+    if not all(word.isdecimal() for word in words):
         say(f"{env.THUNDER_DEBUG_RANKS}={raw!r} is neither 'all' nor a comma list of ranks; recording every rank")
         return None
     return frozenset(int(word) for word in words)
