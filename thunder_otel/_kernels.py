@@ -1,4 +1,4 @@
-"""Kernel source of ``torch.compile`` regions, from torch's own structured trace.
+"""Kernel source of ``torch.compile`` regions, and at level 4 all of torch's compiles, from torch's structured trace.
 
 torch logs every step of a compile to the logger ``torch.__trace``. A handler there sees Dynamo's start, Inductor's
 output code and the final metrics, in order and on the compiling thread; no file and no variable is needed, and
@@ -7,20 +7,23 @@ neither the level nor the other handlers of that logger are touched.
 
 from __future__ import annotations
 
-import json
 import logging
+import os
 import re
 import sys
 from dataclasses import dataclass, field
 from typing import Any
 
 from thunder_otel import _regions, _runtime, semconv
-from thunder_otel._compile_state import RegionCode
+from thunder_otel._compile_state import RegionCode, current
 from thunder_otel._guard import guarded
 from thunder_otel._model import AttributeValue, ErrorInfo, Payload, Stage
+from thunder_otel._telemetry import Recorder
+from thunder_otel._torch_trace import DebugFolders, TorchTrace, artifact, compile_id, event_ns, event_of, record_name
 from thunder_otel.settings import Level
 
 LOGGER = "torch.__trace"
+_Record = tuple[dict[str, Any], Any, str]  # metadata, payload, torch's file that wrote it
 _KERNEL = re.compile(
     r"(?P<name>\w+)\s*=\s*async_compile\.(?P<how>cpp_pybinding|cpp|triton)\((?P<args>.*?)r?(?P<quote>'''|\"\"\")"
     r"(?P<source>.*?)(?P=quote)",
@@ -41,13 +44,23 @@ class KernelSource:
 
 @dataclass(eq=False)
 class _TorchCompile:
-    """A compile of torch's that is under way."""
+    """A compile of torch's that is under way; ``region`` is ours, or ``None`` for the program's own torch.compile."""
 
     stage: Stage
-    region: RegionCode
+    region: RegionCode | None
     codes: list[tuple[str, str]] = field(default_factory=list)  # file, output code
-    artifacts: list[Payload] = field(default_factory=list)
+    metrics: dict[str, Any] = field(default_factory=dict)
     cached: bool = False
+    depth: int = 0  # chromium events that are open
+    trace: TorchTrace | None = None  # at level 4
+
+
+@dataclass(eq=False)
+class _Unknown:
+    """Records that came before Dynamo said what it compiles."""
+
+    records: list[_Record] = field(default_factory=list)
+    depth: int = 0
 
 
 def kernels_in(output_code: str) -> list[KernelSource]:
@@ -64,7 +77,15 @@ class TraceHandler(logging.Handler):
 
     def __init__(self) -> None:
         super().__init__(level=logging.DEBUG)
-        self._running: dict[tuple[int, int], _TorchCompile] = {}
+        self.forget()
+
+    def forget(self) -> None:
+        """No compile is under way (a forked child's are its parent's)."""
+        self._running: dict[str, _TorchCompile] = {}
+        self._unknown: dict[str, _Unknown] = {}
+        self._ended: dict[str, Stage] = {}  # by id: a backward is compiled later, under its forward's id
+        self._loose: list[_Record] = []  # facts of no compile (torch's table of file names), for the next one's list
+        self._folders = DebugFolders()
 
     def createLock(self) -> None:
         """No lock: records of one compile come from one thread, and a lock would be held across a fork."""
@@ -73,92 +94,162 @@ class TraceHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Take one record."""
         metadata = getattr(record, "metadata", None)
-        if isinstance(metadata, dict) and "frame_id" in metadata:
-            self._take(metadata, getattr(record, "payload", None))
+        if isinstance(metadata, dict):
+            self._take((metadata, getattr(record, "payload", None), record.pathname))
 
     @guarded(None)
-    def _take(self, metadata: dict[str, Any], payload: Any) -> None:
-        key = (metadata["frame_id"], metadata.get("frame_compile_id", 0))
-        if "dynamo_start" in metadata:
-            self._start(key, metadata["dynamo_start"])
+    def _take(self, record: _Record) -> None:
+        recorder = _runtime.recorder()
+        if recorder is None:
             return
+        metadata, payload, _ = record
+        key = compile_id(metadata)
+        if not key:
+            self._take_loose(recorder, record)
+            return
+        full = _runtime.highest_level() >= Level.TORCH_COMPILE_DEBUG
+        event = event_of(metadata, payload) if full else None
         running = self._running.get(key)
         if running is None:
-            return
-        if "inductor_output_code" in metadata and isinstance(payload, str):
+            running = self._identify(recorder, key, record, event)
+        elif not (event is None and "chromium_event" in metadata):
+            self._feed(running, record, event)
+        if running is not None and running.depth <= 0 and (running.metrics or running.region is None):
+            self._end(recorder, key)
+
+    def _identify(
+        self, recorder: Recorder, key: str, record: _Record, event: dict[str, Any] | None
+    ) -> _TorchCompile | None:
+        """Records wait until Dynamo says which code it compiles; then they are fed to what was opened for it."""
+        metadata, _, _ = record
+        waiting = self._unknown.setdefault(key, _Unknown())
+        waiting.depth += _step(event)  # stays 0 below level 4, where nothing needs to wait
+        waiting.records.append(record)
+        known = "dynamo_start" in metadata or key in self._ended or waiting.depth <= 0
+        if not known:
+            return None
+        del self._unknown[key]
+        running = self._open(recorder, key, metadata.get("dynamo_start"), waiting.records)
+        if running is None:
+            return None
+        self._running[key] = running
+        if running.trace is not None:
+            for loose in self._loose:
+                running.trace.take(*loose[:2], None)
+            self._loose.clear()
+        for earlier in waiting.records:
+            self._feed(running, earlier, event_of(*earlier[:2]) if running.trace is not None else None)
+        return running
+
+    def _open(self, recorder: Recorder, key: str, dynamo_start: Any, records: list[_Record]) -> _TorchCompile | None:
+        stack = (dynamo_start or {}).get("stack") or [{}]
+        region = _regions.region_of_code(_interned(stack[-1].get("filename"))) if dynamo_start else None
+        level = region.info.level if region is not None else _runtime.level_of(None)
+        if level < (Level.NVFUSER_CODE if region is not None else Level.TORCH_COMPILE_DEBUG):
+            return None
+        first = next((event for event in (event_of(*record[:2]) for record in records) if event), None)
+        common: dict[str, AttributeValue] = {semconv.TORCH_COMPILE_ID: key}
+        if region is not None:
+            common |= {
+                semconv.FN: region.info.fn,
+                semconv.COMPILE_ID: region.info.id,
+                semconv.KIND: region.kind,
+                semconv.REGION: region.name,
+            }
+        attributes: dict[str, AttributeValue] = {**common, semconv.STAGE: "kernel_compile"}
+        if region is None:
+            attributes[semconv.STAGE] = "torch_compile"
+            attributes[semconv.TORCH_COMPILE_PHASE] = str(first["name"]) if first else record_name(records[0][0])
+        earlier, inner = self._ended.get(key), current()
+        parent = region.root if region is not None else earlier or (inner.top.stage if inner is not None else None)
+        stage = recorder.start(
+            semconv.SPAN_KERNEL_COMPILE + region.name if region is not None else semconv.SPAN_TORCH_COMPILE + key,
+            parent=parent,
+            compile=region.info if region is not None else None,
+            attributes=attributes,
+            start_ns=event_ns(first) if first is not None else None,
+        )
+        if stage is None:
+            return None
+        full = level >= Level.TORCH_COMPILE_DEBUG
+        return _TorchCompile(stage, region, trace=TorchTrace(recorder, stage, common) if full else None)
+
+    def _feed(self, running: _TorchCompile, record: _Record, event: dict[str, Any] | None) -> None:
+        metadata, payload, origin = record
+        running.depth += _step(event)
+        if "dynamo_start" in metadata:
+            running.codes.clear()  # Dynamo restarted its analysis: the same compile
+        elif "inductor_output_code" in metadata and isinstance(payload, str):
             running.codes.append((str(metadata["inductor_output_code"].get("filename", "")), payload))
         elif "artifact" in metadata and "cache_hit" in str(metadata["artifact"].get("name")):
             running.cached = True
-        if running.region.info.level >= Level.TORCH_COMPILE_DEBUG and payload is not None:
-            running.artifacts.append(_artifact(metadata, payload, len(running.artifacts)))
-        if "compilation_metrics" in metadata:
-            del self._running[key]
-            _finish(running, metadata["compilation_metrics"])
+        elif "compilation_metrics" in metadata:
+            running.metrics = metadata["compilation_metrics"] or {"none": True}
+        if running.trace is not None:
+            running.trace.take(metadata, payload, event, origin)
 
-    def _start(self, key: tuple[int, int], facts: dict[str, Any]) -> None:
-        recorder = _runtime.recorder()
-        stack = facts.get("stack") or [{}]
-        region = _regions.region_of_code(_interned(stack[-1].get("filename")))
-        if recorder is None or region is None or region.info.level < Level.NVFUSER_CODE:
+    def _end(self, recorder: Recorder, key: str) -> None:
+        running = self._running.pop(key)
+        self._ended[key] = running.stage
+        if running.trace is not None:
+            running.trace.finish(self._folders.new())
+        _finish(recorder, running)
+
+    def _take_loose(self, recorder: Recorder, record: _Record) -> None:
+        """A record of no compile: a text gets a span of its own, inside the compile of ours that runs."""
+        metadata, payload, _ = record
+        if _runtime.level_of(None) < Level.TORCH_COMPILE_DEBUG:
             return
-        again = self._running.pop(key, None)  # Dynamo restarts its analysis: the same compile
-        if again is not None:
-            recorder.end(again.stage)
-        attributes: dict[str, AttributeValue] = {
-            semconv.FN: region.info.fn,
-            semconv.COMPILE_ID: region.info.id,
-            semconv.STAGE: "kernel_compile",
-            semconv.KIND: region.kind,
-            semconv.REGION: region.name,
-            semconv.TORCH_COMPILE_ID: f"{key[0]}/{key[1]}",
-        }
-        stage = recorder.start(
-            semconv.SPAN_KERNEL_COMPILE + region.name, parent=region.root, compile=region.info, attributes=attributes
-        )
-        if stage is not None:
-            self._running[key] = _TorchCompile(stage, region)
+        if payload is None or "chromium_event" in metadata:
+            running = next((known.trace for known in reversed(self._running.values()) if known.trace), None)
+            if running is not None:
+                running.take(metadata, payload, None)
+            else:
+                self._loose.append(record)
+            return
+        inner = current()
+        artifact(recorder, metadata, payload, parent=inner.top.stage if inner is not None else None, common={})
+
+    def open_trace(self, key: str) -> TorchTrace | None:
+        """The level-4 trace of the compile with that id while it runs, for spans of ours that belong inside it."""
+        running = self._running.get(key)
+        return running.trace if running is not None else None
 
 
-def _finish(running: _TorchCompile, metrics: dict[str, Any]) -> None:
-    recorder = _runtime.recorder()
-    if recorder is None:
-        return
-    stage, attributes = running.stage, running.stage.attributes
+def _step(event: dict[str, Any] | None) -> int:
+    return {"B": 1, "E": -1}.get(str(event.get("ph")), 0) if event is not None else 0
+
+
+def _finish(recorder: Recorder, running: _TorchCompile) -> None:
+    stage, attributes, metrics = running.stage, running.stage.attributes, running.metrics
     kernels = [kernel for _, code in running.codes for kernel in kernels_in(code)]
-    attributes[semconv.KERNEL_COUNT] = len(kernels)
-    attributes[semconv.KERNEL_NAMES] = [kernel.name for kernel in kernels]
-    attributes[semconv.KERNEL_LANGUAGE] = ", ".join(dict.fromkeys(kernel.language for kernel in kernels))
-    attributes[semconv.KERNEL_CACHED] = running.cached
+    if running.region is not None or kernels:
+        attributes[semconv.KERNEL_COUNT] = len(kernels)
+        attributes[semconv.KERNEL_NAMES] = [kernel.name for kernel in kernels]
+        attributes[semconv.KERNEL_LANGUAGE] = ", ".join(dict.fromkeys(kernel.language for kernel in kernels))
+        attributes[semconv.KERNEL_CACHED] = running.cached
     for name, key in (
         ("inductor_compile_time_s", semconv.KERNEL_BACKEND_SECONDS),
         ("entire_frame_compile_time_s", semconv.KERNEL_FRAME_SECONDS),
     ):
         if isinstance(metrics.get(name), (int, float)):
             attributes[key] = float(metrics[name])
-    prefix = f"{running.region.kind}-{running.region.name}"
-    for position, kernel in enumerate(kernels):
-        key = semconv.KERNEL_SOURCE + (f".{position}" if position else "")
-        label = f"{prefix}-{position:02d}-{kernel.name}"
-        stage.payloads.append(Payload(key, kernel.source, "kernels", label, kernel.suffix, running.region.kind))
-    for position, (_, code) in enumerate(running.codes):
-        key = semconv.KERNEL_OUTPUT_CODE + (f".{position}" if position else "")
-        stage.payloads.append(Payload(key, code, "kernels", f"{prefix}-output_code", ".py", running.region.kind))
-    stage.payloads.extend(running.artifacts)
+    if running.region is not None:
+        _add_kernels(stage, running.region, running.codes, kernels)
     failed = metrics.get("fail_type")
     error = ErrorInfo(str(failed), str(metrics.get("fail_reason") or ""), "") if failed else None
     recorder.end(stage, error=error)
 
 
-def _artifact(metadata: dict[str, Any], payload: Any, position: int) -> Payload:
-    name = next((key for key in metadata if key not in _ENVELOPE), "record")
-    if name == "artifact":
-        name = str(metadata["artifact"].get("name", name))
-    text = payload if isinstance(payload, str) else json.dumps(payload, default=repr)
-    suffix = ".json" if text.lstrip().startswith(("{", "[")) else ".txt"
-    return Payload(f"{semconv.TORCH_ARTIFACT}.{position}.{name}", text, "torch", f"{position:03d}-{name}", suffix)
-
-
-_ENVELOPE = frozenset({"frame_id", "frame_compile_id", "attempt", "has_payload", "rank", "compiled_autograd_id"})
+def _add_kernels(stage: Stage, region: RegionCode, codes: list[tuple[str, str]], kernels: list[KernelSource]) -> None:
+    prefix = f"{region.kind}-{region.name}"
+    for position, kernel in enumerate(kernels):
+        key = semconv.KERNEL_SOURCE + (f".{position}" if position else "")
+        label = f"{prefix}-{position:02d}-{kernel.name}"
+        stage.payloads.append(Payload(key, kernel.source, "kernels", label, kernel.suffix, region.kind))
+    for position, (_, code) in enumerate(codes):
+        key = semconv.KERNEL_OUTPUT_CODE + (f".{position}" if position else "")
+        stage.payloads.append(Payload(key, code, "kernels", f"{prefix}-output_code", ".py", region.kind))
 
 
 def _interned(number: Any) -> str:
@@ -169,6 +260,7 @@ def _interned(number: Any) -> str:
 
 
 _handler = TraceHandler()
+os.register_at_fork(after_in_child=_handler.forget)
 
 
 def start() -> None:
@@ -176,11 +268,19 @@ def start() -> None:
     logger = logging.getLogger(LOGGER)
     if _handler not in logger.handlers:
         logger.addHandler(_handler)
+        # First, since torch's own handler takes itself off the list at the first record, which would hide that from us.
+        logger.handlers.insert(0, logger.handlers.pop())
 
 
 def stop() -> None:
     """Receive no more."""
     logging.getLogger(LOGGER).removeHandler(_handler)
+    _handler.forget()
+
+
+def open_trace(key: str) -> TorchTrace | None:
+    """The level-4 trace of torch's compile ``key`` (``0/0``) while it runs."""
+    return _handler.open_trace(key)
 
 
 def is_receiving() -> bool:

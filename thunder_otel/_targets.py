@@ -87,12 +87,16 @@ SEAMS: tuple[Seam, ...] = (
     Seam("thunder.distributed.utils", "sort_data_parallel_syncs"),
     Seam("thunder.distributed.transforms.ddp", "apply_bucketing_to_grad_allreduce"),
     Seam("thunder.distributed.transforms.ddp", "optimize_allreduce_in_ddp_backward", since="up to 0.2.5"),
+    Seam("thunder.dynamo.splitter", "_splitter", role="fx_split"),
     Seam("thunder.executors.transformer_engineex", "_te_activation_checkpointing_transform", since="0.2.6"),
 )
 """Functions. Methods of executors and transforms are found on the classes a compile uses."""
 
 TRACE_METHODS = (("set_provenance", "provenance"), ("python_callable", "codegen"))
 """Methods of ``thunder.core.trace.TraceCtx`` and the wrapper that observes each."""
+
+FX_METHODS = (("__call__", "fx_backend"),)
+"""Methods of ``thunder.dynamo.compiler.ThunderCompiler``, the backend that ThunderFX gives to ``torch.compile``."""
 
 EXECUTOR_METHODS = (("fusion_pass", "fusion_pass"), ("fuse", "fuse"))
 """Methods of fusion executors (and of transforms that fuse), looked for on each concrete class."""
