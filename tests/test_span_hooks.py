@@ -18,9 +18,10 @@ from hypothesis import strategies as st
 
 from thunder_otel import _bounded, _runtime, _span_hooks, instrumentor, semconv
 from thunder_otel._capture import capture
-from thunder_otel._hook_runs import NEEDED, STRIKES
+from thunder_otel._hook_runs import STRIKES
 from thunder_otel._model import CompileInfo, ErrorInfo, Payload
 from thunder_otel._span_hooks import (
+    NEEDED,
     Handle,
     SpanRecord,
     StopCompile,
@@ -32,7 +33,7 @@ from thunder_otel._span_hooks import (
 from thunder_otel.settings import Level
 
 if TYPE_CHECKING:
-    from conftest import Recording
+    from conftest import Program, Recording
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::UserWarning", "ignore::FutureWarning")
 SECRET = "hf_very_secret"
@@ -486,6 +487,93 @@ def test_hooks_work_in_a_forked_child(record: Callable[..., Recording], tmp_path
             finally:
                 os._exit(code)
         assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+def test_redaction_runs_after_every_other_hook_and_leaves_what_recording_reads(
+    record: Callable[..., Recording],
+) -> None:
+    recording = record(Level.TRACE)
+    with redact(r"(?s).+"), on_span_end(lambda record: record.attributes.update(added=SECRET)):
+        compile_it()
+    [claim, *_] = recording.sink.named("thunder.claim")
+    assert claim.attributes["added"] == "[redacted]"
+    assert claim.attributes[semconv.STAGE] == "claim"
+    assert set(recording.sink.texts.values()) == {"[redacted]"}
+
+
+def test_a_redacting_hook_withholds_when_no_thread_can_be_started(
+    record: Callable[..., Recording], monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    recording = record(Level.TRACE)
+
+    def refuse(_self: threading.Thread) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with redact("nothing"):
+        one_stage(recording, text=SECRET)
+    monkeypatch.undo()
+    assert SECRET not in everything_that_left(recording)
+    assert len(recording.spans) == 1
+    assert "can't create new thread" in capfd.readouterr().err
+
+
+def test_compiles_on_several_threads_with_hooks_and_captures(record: Callable[..., Recording]) -> None:
+    recording = record(Level.TRACE)
+    counts: list[int] = []
+    names: list[str] = []
+
+    def work(number: int) -> None:
+        with capture(1) as run, on_span_end(lambda record: names.append(record.name), stages="compile"):
+            for size in range(3):
+                thunder.jit(double)(torch.ones(number + 1, size + 1))
+        counts.append(len(run.compiles))
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    with redact(SECRET):
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert counts == [3] * 4
+    assert len(names) >= 12
+    assert recording.recorder.open_stages == {}
+    assert len(recording.sink.named("thunder.compile")) == 12
+
+
+PROGRAM = f"""
+import thunder, torch
+def load(x):
+    token = "{SECRET}"
+    if x.ndim > 3:
+        raise ValueError(token)
+    return torch.sin(x) if token == "{SECRET}" else x
+jitted = thunder.jit(load)
+jitted(torch.ones(2))
+jitted(torch.ones(3))
+try:
+    jitted(torch.ones(1, 1, 1, 1))
+except Exception:
+    pass
+"""
+
+
+@pytest.mark.parametrize("pattern", [r"hf_\w+", "(unbalanced"])
+def test_the_variable_takes_text_out_of_all_files_of_a_program_nobody_edits(
+    pattern: str, run_program: Callable[..., Program]
+) -> None:
+    variables = {"THUNDER_DEBUG": "trace", "THUNDER_DEBUG_REDACT": pattern}
+    bare, done = run_program(PROGRAM, {"THUNDER_DEBUG": "trace"}), run_program(PROGRAM, variables)
+    assert done.code == 0, done.err
+
+    def everything(program: Program) -> str:
+        return "".join(path.read_text() for run in program.runs for path in sorted(run.rglob("*")) if path.is_file())
+
+    assert SECRET in everything(bare)
+    assert SECRET not in everything(done)
+    assert "[redacted]" in everything(done)
+    assert ("THUNDER_DEBUG_REDACT is no regular expression" in done.err) is (pattern == "(unbalanced")
+    assert everything(done).count("thunder.stage.start") == everything(bare).count("thunder.stage.start")
 
 
 VALUES = st.one_of(

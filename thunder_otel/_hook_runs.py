@@ -10,14 +10,9 @@ from opentelemetry.trace import INVALID_SPAN
 from thunder_otel import _bounded, semconv
 from thunder_otel._guard import describe, say
 from thunder_otel._model import ErrorInfo, Stage
-from thunder_otel._span_hooks import Registered, SpanRecord, StopCompile, registered
+from thunder_otel._span_hooks import NEEDED, Registered, SpanRecord, StopCompile, registered
 
 STRIKES = 3
-
-NEEDED = frozenset(
-    {semconv.STAGE, semconv.STAGE_INDEX, semconv.KIND, semconv.COMPILE_INDEX, semconv.COMPILE_LEVEL, semconv.EXECUTOR}
-)
-"""Attributes that no hook can change at a stage's start: recording itself reads them. They hold nothing private."""
 
 
 class _Stopping(threading.local):

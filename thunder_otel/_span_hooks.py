@@ -20,6 +20,11 @@ from thunder_otel._model import AttributeValue, ErrorInfo, Stage
 
 LIMIT_SECONDS = 1.0
 
+NEEDED = frozenset(
+    {semconv.STAGE, semconv.STAGE_INDEX, semconv.KIND, semconv.COMPILE_INDEX, semconv.COMPILE_LEVEL, semconv.EXECUTOR}
+)
+"""Attributes that no hook can change at a stage's start: recording itself reads them. They hold nothing private."""
+
 
 class StopCompile(BaseException):
     """Raised in a hook to stop the compile; it reaches whoever called the jitted function.
@@ -106,6 +111,7 @@ class Registered:
     stages: tuple[str, ...]
     redacts: bool
     timeout: float
+    last: bool = False  # after all that are not
     late: list[_bounded.Job] = field(default_factory=list)
 
     @property
@@ -190,6 +196,8 @@ def redact(
 ) -> Handle:
     """Take private text out of everything that is recorded: attributes, texts and error messages.
 
+    It runs after every hook that is no redaction, whenever that was added.
+
     Args:
         what: a regular expression, or a function that gives the clean text for a text.
         replacement: what stands in place of a match of the expression.
@@ -206,6 +214,8 @@ def redact(
 
     def redact_record(record: SpanRecord) -> None:
         for key, value in record.attributes.items():
+            if key in NEEDED:
+                continue
             if isinstance(value, str):
                 record.attributes[key] = clean(value)
             elif isinstance(value, list):
@@ -216,8 +226,8 @@ def redact(
             error = record.error
             record.error = ErrorInfo(error.type, clean(error.message), clean(error.stacktrace))
 
-    handles = [add(redact_record, stages=stages, redacts=True, timeout=timeout) for add in (on_span_start, on_span_end)]
-    return Handle(*(handle.remove for handle in handles))
+    handles = [_add(redact_record, at_end, stages, True, timeout, last=True) for at_end in (False, True)]
+    return Handle(*(handle.remove for handle in handles if isinstance(handle, Handle)))
 
 
 def remove_hook(function: Hook) -> None:
@@ -226,7 +236,13 @@ def remove_hook(function: Hook) -> None:
 
 
 def _add(
-    function: Hook | None, at_end: bool, stages: str | Iterable[str], redacts: bool, timeout: float
+    function: Hook | None,
+    at_end: bool,
+    stages: str | Iterable[str],
+    redacts: bool,
+    timeout: float,
+    *,
+    last: bool = False,
 ) -> Handle | Callable[[H], H]:
     names = (stages,) if isinstance(stages, str) else tuple(stages)
     if not timeout > 0:
@@ -234,18 +250,21 @@ def _add(
     if function is not None and not callable(function):
         raise TypeError(f"a hook is a function that takes a SpanRecord, not {type(function).__name__}")
 
-    def register(added: H) -> H:
+    def register(added: Hook) -> Registered:
         global _hooks
-        hook = Registered(added, at_end, names, redacts, timeout)
+        hook = Registered(added, at_end, names, redacts, timeout, last)
         with _lock:
-            _hooks = (*_hooks, hook)
+            _hooks = tuple(sorted((*_hooks, hook), key=lambda known: known.last))
+        return hook
+
+    def decorate(added: H) -> H:
+        register(added)
         return added
 
     if function is None:
-        return register
-    register(function)
-    newest = _hooks[-1]
-    return Handle(lambda: _remove(lambda hook: hook is newest))
+        return decorate
+    hook = register(function)
+    return Handle(lambda: _remove(lambda known: known is hook))
 
 
 def _remove(which: Callable[[Registered], bool]) -> None:

@@ -34,5 +34,9 @@ THUNDER_DEBUG_DISK_LIMIT = "THUNDER_DEBUG_DISK_LIMIT"
 THUNDER_DEBUG_STUCK_SECONDS = "THUNDER_DEBUG_STUCK_SECONDS"
 """Seconds after which an open stage is reported once, with the Python stack. Default: 120; 0 is never."""
 
+THUNDER_DEBUG_REDACT = "THUNDER_DEBUG_REDACT"
+"""A regular expression: what it matches is taken out of everything that is recorded. A malformed one takes out every
+text."""
+
 THUNDER_DEBUG_CALLS = "THUNDER_DEBUG_CALLS"
 """Share of the calls of jitted functions that become spans, from 0 (default) to 1."""

@@ -27,6 +27,7 @@ from thunder_otel import (
     logs,
 )
 from thunder_otel._guard import describe, guarded, say
+from thunder_otel._span_hooks import Handle, redact
 from thunder_otel._telemetry import Recorder
 from thunder_otel._watcher import Watcher
 from thunder_otel.settings import Level, Settings, read_settings
@@ -38,6 +39,7 @@ _installed = False
 _lending = threading.RLock()
 _watched_imports: set[str] = set()
 _pipeline: Pipeline | None = None
+_redaction: Handle | None = None
 _watcher: Watcher | None = None
 
 
@@ -58,7 +60,7 @@ def instrument(level: Level | int | str | None = None) -> None:
 
 def uninstrument() -> None:
     """Record nothing from now on and put thunder's own functions back; a compile that runs is recorded to its end."""
-    global _installed, _pipeline
+    global _installed, _pipeline, _redaction
     recorder = _runtime.switch_off()
     if not _runtime.is_on():
         _kernels.stop()
@@ -69,7 +71,9 @@ def uninstrument() -> None:
     _metrics.stop()
     if recorder is not None:
         _close(recorder, _pipeline)
-    _pipeline = None
+    if _redaction is not None:
+        _redaction.remove()
+    _pipeline = _redaction = None
 
 
 def switch_on(settings: Settings, make_recorder: Callable[[], Recorder | None] | None = None) -> None:
@@ -123,12 +127,14 @@ def install(level: Level) -> None:
 
 def build_recorder(settings: Settings) -> Recorder | None:
     """The recorder that the environment asks for; ``None`` when this process's rank is not picked."""
-    global _pipeline, _watcher
+    global _pipeline, _watcher, _redaction
     settings = _with_rank(settings)
     if not settings.records_this_rank:
         return None
     _pipeline = _sdk.build_pipeline(settings)
     _metrics.start()
+    if settings.redact is not None and _redaction is None:
+        _redaction = redact(settings.redact)
     recorder = Recorder(settings, tracer=_pipeline.tracer, sinks=_pipeline.sinks, root_context=_pipeline.root_context)
     _watcher = Watcher(
         lambda: [stage for stage in recorder.open_stages.values() if stage.end_ns is None],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -82,6 +83,7 @@ class Settings:
     disk_limit: int = 2 * 1024**3
     stuck_seconds: float = 120.0
     calls: float = 0.0  # share of calls that become spans
+    redact: re.Pattern[str] | None = None  # what is taken out of all that is recorded
 
     @property
     def records_this_rank(self) -> bool:
@@ -129,6 +131,7 @@ def read_settings(
         disk_limit=_number(environ, env.THUNDER_DEBUG_DISK_LIMIT, default.disk_limit, minimum=1),
         stuck_seconds=_seconds(environ, env.THUNDER_DEBUG_STUCK_SECONDS, default.stuck_seconds),
         calls=_share(environ, env.THUNDER_DEBUG_CALLS),
+        redact=_pattern(environ, env.THUNDER_DEBUG_REDACT),
     )
 
 
@@ -170,6 +173,15 @@ def _share(environ: Mapping[str, str], name: str) -> float:
         say(f"{name}={raw!r} is not a number from 0 to 1; using 0")
         return 0.0
     return value
+
+
+def _pattern(environ: Mapping[str, str], name: str) -> re.Pattern[str] | None:
+    raw = environ.get(name, "")
+    try:
+        return re.compile(raw) if raw else None
+    except (re.error, OverflowError, RecursionError) as error:
+        say(f"{name} is no regular expression ({error}); every text is taken out")
+        return re.compile(r"(?s).+")
 
 
 def _optional_int(environ: Mapping[str, str], name: str) -> int | None:

@@ -49,9 +49,12 @@ class ConsoleExporter(SpanExporter):
             root = root.parent
         with self._lock:
             if root.end_ns is None:
-                self._ended.setdefault(root.span_id, []).append(stage)
+                if not stage.hidden:
+                    self._ended.setdefault(root.span_id, []).append(stage)
                 return
             inside = self._ended.pop(stage.span_id, [])
+        if stage.hidden:  # a hook vetoed it
+            return
         console = Console(file=sys.stderr, width=None if sys.stderr.isatty() else WIDTH)
         if root is stage:
             console.print(compile_tree(_node(root, _by_parent(inside))), soft_wrap=True)
