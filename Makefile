@@ -32,13 +32,18 @@ cov: $(READY) ## tests, with the lines they miss in htmlcov/
 jaeger: ## build Jaeger (needs Go) and start it on loopback
 	scripts/jaeger.sh start
 
-bench: $(READY) ## what recording costs, as ratios; minutes
+# Only these two need more than `make test`.
+.venv/.%: $(READY)
+	$(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt --editable '.[$*]'
+	touch $@
+
+bench: .venv/.bench ## what recording costs, as ratios; minutes
 	$(BIN)/python benchmarks/run.py
 
 bench-quick: $(READY) ## the same in under a minute
 	$(BIN)/python benchmarks/run.py --quick
 
-transparency: $(READY) ## thunder's own tests, bare and recorded, must end the same
+transparency: .venv/.transparency ## thunder's own tests, bare and recorded, must end the same
 	$(BIN)/python scripts/transparency.py
 
 clean: ## remove .venv and all that the targets above left

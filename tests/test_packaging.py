@@ -100,7 +100,7 @@ def test_metadata_bounds(metadata: importlib.metadata.Distribution) -> None:
     assert "2.7.1" in bounds["torch"] and "2.12.1" in bounds["torch"] and "2.13.0" not in bounds["torch"]
     assert "0.2.3" in bounds["lightning-thunder"] and "0.3.0" not in bounds["lightning-thunder"]
     extras = set(metadata.metadata.get_all("Provides-Extra") or [])
-    assert extras == {"nvfuser", "test", "dev"}
+    assert extras == {"nvfuser", "test", "dev", "transparency", "bench"}
 
 
 def test_constraints_lie_within_the_bounds(metadata: importlib.metadata.Distribution) -> None:
