@@ -75,7 +75,7 @@ def test_the_fixture_and_the_report(tmp_path: Path) -> None:
     assert "test_that_fails.<lambda>/0 failed: NotImplementedError" in lines["test_that_fails"]
     assert "4 tests compiled something" in report
     assert '<property name="thunder_otel" value="2 compiles in ' in (tmp_path / "out.xml").read_text()
-    assert sorted(path.name for path in tmp_path.iterdir() if path.name != "__pycache__") == ["out.xml", "test_it.py"]
+    assert list(tmp_path.rglob("events.jsonl")) == []
 
 
 def test_without_the_option_nothing_is_recorded_or_reported(tmp_path: Path) -> None:
