@@ -9,6 +9,7 @@ from thunder_otel.cli.doctor import doctor
 from thunder_otel.cli.export import export
 from thunder_otel.cli.fetch import fetch
 from thunder_otel.cli.ls import ls
+from thunder_otel.cli.ranks import ranks
 from thunder_otel.cli.recompiles import recompiles
 from thunder_otel.cli.recover import recover
 from thunder_otel.cli.report import report
@@ -22,7 +23,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Look at what THUNDER_DEBUG recorded. DIR is a run folder, or the thunder_debug folder: then its latest run.",
 )
-for command in (tree, report, ls, show, diff, why, recompiles, export, doctor, recover, resend, fetch):
+for command in (tree, report, ls, show, diff, why, recompiles, ranks, export, doctor, recover, resend, fetch):
     app.command()(command)
 
 
