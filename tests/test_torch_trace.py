@@ -176,13 +176,14 @@ def test_at_level_3_only_our_regions_are_recorded_and_no_phase(record: Callable[
     assert kernel.attributes[semconv.KERNEL_COUNT] == 1 and kernel.attributes[semconv.KERNEL_LANGUAGE] == "C++"
 
 
-def test_a_backward_that_is_compiled_later_is_under_its_forward(
-    record: Callable[..., Recording], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_backward_that_is_compiled_later_is_under_its_forward(record: Callable[..., Recording]) -> None:
     recording = record(Level.TORCH_COMPILE_DEBUG)
-    monkeypatch.setattr("torch._inductor.config.force_disable_caches", True)  # a cached one is not compiled later
     x = torch.ones(3, requires_grad=True)
-    torch.compile(lambda a: torch.sin(a) * torch.cos(a))(x).sum().backward()
+    with (  # a backward from a cache is not compiled later
+        torch._inductor.config.patch("fx_graph_cache", False),
+        torch._functorch.config.patch("enable_autograd_cache", False),
+    ):
+        torch.compile(lambda a: torch.sin(a) * torch.cos(a))(x).sum().backward()
     compiles = {stage.attributes[semconv.TORCH_COMPILE_PHASE]: stage for stage in named(recording, "torch.compile ")}
     assert {stage.name for stage in compiles.values()} == {"torch.compile 0/0"}
     assert compiles["entire_backward_compile"].parent_id == compiles["dynamo"].span_id
