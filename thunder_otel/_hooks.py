@@ -27,12 +27,14 @@ from thunder_otel import (
     semconv,
 )
 from thunder_otel._compile_state import TEXT_KEYS, CompileState, Frame, current
-from thunder_otel._guard import guarded
-from thunder_otel._model import AttributeValue, CompileInfo
+from thunder_otel._guard import guarded, say
+from thunder_otel._model import AttributeValue, CompileInfo, Stage
+from thunder_otel._recompile_bill import Watch
 from thunder_otel._targets import Seam
 
 _open_compiles = 0  # over all threads; lets a cached call pass with one comparison
 _sequence = 0
+_watches: weakref.WeakKeyDictionary[Any, Watch] = weakref.WeakKeyDictionary()  # of the compile stats of each function
 
 
 def observe_acquire(seam: Seam) -> _patching.Wrapper:
@@ -292,11 +294,24 @@ def _close_compile(state: CompileState, error: BaseException | None) -> None:
         else:
             _flush_unseen(inner, inner.frames[0], ())
         _regions.finish(inner)
+        root = inner.frames[0].stage
         inner.close_frame(inner.frames[0], error=error)
+        _warn_of_recompiles(inner, root)
         if error is not None:
             _hook_runs.forget_stop()
         if inner is state:
             return
+
+
+@guarded(None)
+def _warn_of_recompiles(state: CompileState, root: Stage) -> None:
+    stats = state.stats()
+    if stats is None or root.end_ns is None:
+        return
+    watch = _watches.setdefault(stats, Watch())
+    limit = state.recorder.settings.recompile_warning
+    if warning := watch.ended(root.attributes, (root.end_ns - root.start_ns) / 1e9, limit=limit):
+        say(warning)
 
 
 @guarded(None)

@@ -40,3 +40,6 @@ text."""
 
 THUNDER_DEBUG_CALLS = "THUNDER_DEBUG_CALLS"
 """Share of the calls of jitted functions that become spans, from 0 (default) to 1."""
+
+THUNDER_DEBUG_RECOMPILE_WARNING = "THUNDER_DEBUG_RECOMPILE_WARNING"
+"""Recompiles of one function after which a line on stderr says what varied and what helps. Default: 8; 0 is never."""

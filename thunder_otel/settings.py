@@ -82,6 +82,7 @@ class Settings:
     exit_timeout: float = 5.0
     disk_limit: int = 2 * 1024**3
     stuck_seconds: float = 120.0
+    recompile_warning: int = 8
     calls: float = 0.0  # share of calls that become spans
     redact: re.Pattern[str] | None = None  # what is taken out of all that is recorded
 
@@ -130,6 +131,7 @@ def read_settings(
         exit_timeout=_seconds(environ, env.THUNDER_DEBUG_EXIT_TIMEOUT, default.exit_timeout),
         disk_limit=_number(environ, env.THUNDER_DEBUG_DISK_LIMIT, default.disk_limit, minimum=1),
         stuck_seconds=_seconds(environ, env.THUNDER_DEBUG_STUCK_SECONDS, default.stuck_seconds),
+        recompile_warning=_number(environ, env.THUNDER_DEBUG_RECOMPILE_WARNING, default.recompile_warning, minimum=0),
         calls=_share(environ, env.THUNDER_DEBUG_CALLS),
         redact=_pattern(environ, env.THUNDER_DEBUG_REDACT),
     )
