@@ -17,8 +17,8 @@ _TENSOR = re.compile(
 )
 _NUMBER = re.compile(r"Expected (?P<got>.+) to be equal to and have the type of (?P<value>.+)")
 _ADVICE = {
-    "shape": 'pad the inputs to a few sizes, or try thunder.jit(..., cache="symbolic values")',
-    "number": 'pass it as a tensor, keep it constant, or try thunder.jit(..., cache="symbolic values")',
+    "shape": 'pad the inputs to a few sizes, or try cache="symbolic values" and compare its results',
+    "number": 'pass it as a tensor, keep it constant, or try cache="symbolic values" and compare its results',
     "dtype": "convert the input to one dtype before the call",
     "device": "jit one function for each device",
     "requires_grad": "call it with one grad mode, or jit training and inference apart",

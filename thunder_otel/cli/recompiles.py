@@ -9,13 +9,15 @@ from rich.text import Text
 
 from thunder_otel import semconv
 from thunder_otel._compile_tree import human_seconds
+from thunder_otel._recompile_bill import bill
 from thunder_otel.cli._common import DEFAULT_DIR, AsJson, Directory, console, runs_of, write_json
 from thunder_otel.report._reader import Run
 
 
 def recompiles(folder: Directory = DEFAULT_DIR, as_json: AsJson = False) -> None:
     """List every compile after a function's first: the cached entries, the guard that failed in each, the seconds."""
-    found = [row for run in runs_of(folder) for row in _rows(run)]
+    runs = runs_of(folder)
+    found = [row for run in runs for row in _rows(run)]
     if as_json:
         write_json(found)
         return
@@ -31,6 +33,12 @@ def recompiles(folder: Directory = DEFAULT_DIR, as_json: AsJson = False) -> None
             table.add_row(*map(Text, [*(head if position == 0 else ["", ""]), *words, seconds]))
     console().print(table)
     console().print(f"{len(found)} recompiles, {human_seconds(sum(row['seconds'] or 0 for row in found))} in all")
+    for item in bill(stage for run in runs for stage in run.stages):
+        values = ", ".join(item.values)
+        line = (
+            f"{item.function}: {item.variable} varied over {values}: {item.count} times, {human_seconds(item.seconds)}"
+        )
+        console().print(f"{line}; {item.advice}", markup=False)
 
 
 def _rows(run: Run) -> list[dict[str, Any]]:
