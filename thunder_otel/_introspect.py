@@ -233,8 +233,16 @@ def _placement(bsym: Any) -> str:
     for value in bsym.flat_proxy_args:
         device = getattr(value, "device", None)
         if device is not None:
-            places.append(f"{value.name} is {getattr(value, 'dtype', '?')} on {device}")
+            places.append(f"{value.name} is {_short(getattr(value, 'dtype', '?'))} on {_short(device)}")
     return ", ".join(dict.fromkeys(places)) or "no tensor argument"
+
+
+def _short(value: Any) -> str:
+    """A dtype or device as thunder's annotations write it: ``f32``, ``cuda:0``."""
+    for name in ("shortname", "device_str"):
+        if hasattr(value, name):
+            return str(getattr(value, name)())
+    return str(value)
 
 
 def _collect_regions(bsym: Any, parent: str, found: list[RegionInfo]) -> None:

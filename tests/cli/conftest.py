@@ -14,9 +14,11 @@ from typer.testing import CliRunner
 
 from thunder_otel.cli._app import app
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "exporters"))  # for `receivers`
+
 PROGRAM = """
 import torch, thunder
-from thunder.executors.torch_compile import torch_compile_ex
+from thunder.executors.torch_compile import torch_compile_cat_ex, torch_compile_ex
 
 def f(x):
     return torch.sin(x) * {factor} + torch.cos(x)
@@ -24,6 +26,7 @@ def f(x):
 jitted = thunder.jit(f, executors=[torch_compile_ex])
 jitted(torch.ones(8, requires_grad=True)).sum().backward()
 jitted(torch.ones(9, requires_grad=True)).sum().backward()
+thunder.jit(lambda x: torch.cat([x, x]), executors=[torch_compile_cat_ex])(torch.ones(2))
 try:
     thunder.jit(lambda x: x + {{}}["absent"])(torch.ones(2))
 except KeyError:

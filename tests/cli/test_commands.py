@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shutil
@@ -122,6 +123,50 @@ def test_recompiles_name_entry_guard_and_words(cli: Cli, recorded: Recorded) -> 
     assert (row["function"], row["compile"], row["guards"][0]["entry"]) == ("f", 1, 0)
 
 
+def test_why_names_the_checker_that_refused(cli: Cli, recorded: Recorded) -> None:
+    said = cli("why", "cat", recorded())
+    assert "checker cuda_device_checker refused" in said.out and "on cpu" in said.out
+    assert json.loads(cli("why", "cat", recorded(), "--json").out)[0]["executor"] == "torchcompile_cat"
+
+
+def test_resend_and_fetch_give_back_what_was_recorded(
+    cli: Cli, recorded: Recorded, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from receivers import grpc_receiver
+
+    folder = tmp_path / "run"
+    shutil.copytree(recorded(), folder)
+    count = len((folder / "spans.jsonl").read_text().splitlines())
+    with grpc_receiver() as receiver:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", receiver.endpoint)
+        said = cli("resend", folder)
+        assert said.code == 0 and f"{count} spans and 0 long texts sent to grpc 127.0.0.1" in said.out
+        (again,) = json.loads(cli("resend", folder, "--json").out)
+    assert (again["sent"], again["before"], len(set(receiver.span_ids))) == (0, count, count)
+    records = tmp_path / "records.jsonl"
+    body = {"stringValue": "text"}
+    digest = hashlib.sha256(b"text").hexdigest()
+    attributes = {
+        semconv.LOG_PAYLOAD_KEY: {"stringValue": semconv.TRACE_TEXT},
+        semconv.LOG_PAYLOAD_SHA256: {"stringValue": digest},
+        semconv.LOG_PAYLOAD_PART: {"intValue": "0"},
+        semconv.LOG_PAYLOAD_PARTS: {"intValue": "1"},
+    }
+    record = {
+        "spanId": "0a",
+        "traceId": "0b",
+        "body": body,
+        "attributes": [{"key": k, "value": v} for k, v in attributes.items()],
+    }
+    records.write_text(json.dumps({"resourceLogs": [{"scopeLogs": [{"logRecords": [record]}]}]}) + "\n")
+    assert cli("fetch", records, "-o", tmp_path / "texts").code == 0
+    (text,) = (tmp_path / "texts").iterdir()
+    assert text.read_text() == "text"
+    records.write_text(records.read_text().replace(digest, "0" * 64))
+    broken = cli("fetch", tmp_path / "records.jsonl", "-o", tmp_path / "other")
+    assert broken.code == 1 and "another hash" in broken.err
+
+
 def test_export_opens_in_perfetto(cli: Cli, recorded: Recorded, tmp_path: Path) -> None:
     path = tmp_path / "trace.json"
     assert cli("export", recorded(), "--perfetto", "-o", path).code == 0
@@ -141,7 +186,7 @@ def test_export_opens_in_perfetto(cli: Cli, recorded: Recorded, tmp_path: Path) 
         (("ls", "RUN", "--kind", "trace"), "did you mean traces?"),
         (("show", "zzzz", "RUN"), "`thunder-otel ls` lists them"),
         (("show", "0", "RUN"), "names"),
-        (("why", "zzz", "RUN"), "no op was left out"),
+        (("why", "catt", "RUN"), "no op like catt was left out of a region; did you mean cat?"),
         (("resend", "RUN", "--timeout", "0.1"), "not delivered"),
         (("fetch", "/nowhere.jsonl"), "/nowhere.jsonl"),
         (("recover", "/nowhere"), "/nowhere"),
