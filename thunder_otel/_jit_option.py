@@ -12,7 +12,7 @@ from typing import Any
 
 import wrapt
 
-from thunder_otel import _patching, _runtime, instrumentor
+from thunder_otel import _patching, _runtime, _sdk, instrumentor
 from thunder_otel.settings import Level, parse_level, read_settings
 
 OPTION = "thunder_debug"
@@ -61,5 +61,6 @@ def _choose(compile_data: Any, level: Level) -> None:
         settings = read_settings(level=Level.OFF)
         if not settings.records_this_rank:
             return
+        _sdk.load()
         _runtime.switch_on(lambda: instrumentor.build_recorder(settings), Level.OFF)
     instrumentor.install(level)

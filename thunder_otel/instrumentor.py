@@ -85,6 +85,8 @@ def switch_on(settings: Settings, make_recorder: Callable[[], Recorder | None] |
     """
     if settings.level is Level.OFF or not settings.records_this_rank:
         return
+    if make_recorder is None:
+        _sdk.load()
     _runtime.switch_on(make_recorder or (lambda: build_recorder(settings)), settings.level)
     install(settings.level)
 

@@ -98,6 +98,16 @@ def exporter_names(environ: Mapping[str, str]) -> list[str]:
     return [FILES, *(name for name in dict.fromkeys(names) if name != FILES)]
 
 
+def load_exporters() -> None:
+    """Import the modules of the exporters that will be built; what is wrong with one is said when it is built."""
+    for name in exporter_names(os.environ):
+        for group in (OWN_GROUP, EXPORTER_GROUP):
+            point = next(iter(entry_points(group=group, name=name)), None)
+            if point is not None:
+                getattr(point.load(), "preload", lambda: None)()
+                break
+
+
 def build(settings: Settings) -> Pipeline:
     """Build exporters and a provider of our own; an exporter that is malformed is said, by variable, and left out.
 

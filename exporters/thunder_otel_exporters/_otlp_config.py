@@ -55,14 +55,19 @@ def wants_logs() -> bool:
     return "otlp" in names and not only_traces
 
 
+def upstream_class(to: Target) -> Any:
+    """Upstream's exporter class for a signal."""
+    module, name = _MODULES[to.signal, to.protocol]
+    return getattr(importlib.import_module(module), name)
+
+
 def upstream_exporter(to: Target) -> Any:
     """Upstream's exporter for a signal, configured by the standard variables, with gzip unless they say otherwise.
 
     Raises:
         ValueError: a value that upstream refuses and that has no safe default; the message names the variable.
     """
-    module, name = _MODULES[to.signal, to.protocol]
-    exporter_class = getattr(importlib.import_module(module), name)
+    exporter_class = upstream_class(to)
     arguments: dict[str, Any] = {"compression": _compression(to), "timeout": _timeout(to.signal)}
     if to.protocol == GRPC and not os.environ.get("OTEL_PYTHON_EXPORTER_OTLP_GRPC_RETRYABLE_ERROR_CODES"):
         arguments["retryable_error_codes"] = _retryable_codes()

@@ -70,6 +70,13 @@ class OtlpExporter(SpanExporter):
         self._ledger: Ledger | None = None
         self._folder: Path | None = None
 
+    @staticmethod
+    def preload() -> None:
+        """Import upstream's exporters now, so that no compile has to."""
+        signals: tuple[_otlp_config.Signal, ...] = ("traces", "logs")
+        for signal in signals:
+            _otlp_config.upstream_class(_otlp_config.target(signal))
+
     def stage_started(self, stage: Stage) -> None:
         """OTLP has no open spans: a stage is sent when it ends."""
 

@@ -194,7 +194,7 @@ def test_dataloader_workers_forked_during_compiles(jaeger: Jaeger, tmp_path: Pat
 def test_four_ranks_hang_under_one_trace(jaeger: Jaeger, tmp_path: Path) -> None:
     trace_id, parent = traceparent()
     (tmp_path / "ranks.py").write_text(RANKS)
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=4", "--master-port=0", "ranks.py"]
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=4", "--standalone", "ranks.py"]
     run(tmp_path, command, {**jaeger.otel_env("grpc"), "TRACEPARENT": parent})
     names = sorted(path.name for path in tmp_path.glob("thunder_debug/*"))
     assert [name.rpartition("-")[2] for name in sorted(names, key=lambda name: name[-1])] == [
