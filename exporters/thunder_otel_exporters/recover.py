@@ -114,7 +114,8 @@ def _read(path: Path) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, An
             try:
                 event = json.loads(line)
                 kind, key = event["event"], event["span_id"]
-            except (ValueError, KeyError, TypeError):
+                _check(event)
+            except (AttributeError, KeyError, TypeError, ValueError):  # torn, or not as we write it
                 torn += 1
                 continue
             if kind == semconv.EVENT_START:
@@ -123,6 +124,17 @@ def _read(path: Path) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, An
                 ended[key] = event
                 started.setdefault(key, event)
     return started, ended, torn
+
+
+def _check(event: Mapping[str, Any]) -> None:
+    """Raises where a field that is needed later is missing or of another kind."""
+    int(event["start_ns"]), int(event["trace_id"], 16), int(event["span_id"], 16)
+    int(event.get("parent_id") or "0", 16)
+    dict(event.get("attributes") or {}), dict(event.get("error") or {})
+    if event["event"] == semconv.EVENT_END:
+        int(event["end_ns"])
+    for payload in event.get("payloads") or ():
+        payload["key"], payload.get("path")
 
 
 def _written(folder: Path) -> tuple[set[str], ReadableSpan | None]:

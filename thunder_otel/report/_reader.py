@@ -122,7 +122,10 @@ def read_run(folder: Path) -> Run:
         if event is None:
             torn += 1
         elif event.get("event") in (semconv.EVENT_START, semconv.EVENT_END) and isinstance(event.get("span_id"), str):
-            stages[event["span_id"]] = _stage(event)
+            try:
+                stages[event["span_id"]] = _stage(event)
+            except (AttributeError, TypeError, ValueError):  # a field of another kind than we write
+                torn += 1
     return Run(folder, _info(folder), sorted(stages.values(), key=lambda stage: stage.start_ns), torn)
 
 
@@ -151,10 +154,10 @@ def _stage(event: dict[str, Any]) -> Stage:
         span_id=event["span_id"],
         parent_id=str(event.get("parent_id", "")),
         start_ns=int(event.get("start_ns", 0)),
-        end_ns=event.get("end_ns"),
+        end_ns=None if event.get("end_ns") is None else int(event["end_ns"]),
         trace_id=str(event.get("trace_id", "")),
         thread=str(event.get("thread", "")),
-        attributes=event.get("attributes") or {},
+        attributes=dict(event.get("attributes") or {}),
         payloads=tuple(_payload(payload) for payload in event.get("payloads") or ()),
         error=error and ErrorInfo(*(str(error.get(key, "")) for key in ("type", "message", "stacktrace"))),
     )
