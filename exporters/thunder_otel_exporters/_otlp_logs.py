@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from opentelemetry import trace as otel
 from opentelemetry._logs import LogRecord, SeverityNumber
@@ -15,6 +14,7 @@ from opentelemetry.sdk._logs import ReadableLogRecord
 from opentelemetry.sdk.trace import ReadableSpan
 
 from thunder_otel import semconv
+from thunder_otel._run_files import read_file
 
 
 @dataclass(frozen=True)
@@ -67,23 +67,11 @@ def long_texts(span: ReadableSpan) -> list[LongText]:
 
 
 def read_text(text: LongText, folder: Path | None) -> bytes | None:
-    """The whole text; ``None`` when it is not there, or is not what was recorded.
-
-    Only a plain file inside the run folder is read: nothing that a link or a path with ``..`` points to.
-    """
+    """The whole text; ``None`` when it is not there, or is not what was recorded."""
     if text.data:
         return text.data
-    parts = PurePosixPath(text.path).parts
-    if folder is None or not parts or ".." in parts or parts[0] == "/":
-        return None
-    try:
-        if (folder / parts[0]).is_symlink():
-            return None
-        with os.fdopen(os.open(folder.joinpath(*parts), os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
-            data = file.read()
-    except OSError:
-        return None
-    return data if hashlib.sha256(data).hexdigest() == text.sha256 else None
+    data = None if folder is None else read_file(folder, text.path)
+    return data if data is not None and hashlib.sha256(data).hexdigest() == text.sha256 else None
 
 
 def records(text: LongText, data: bytes, part_limit: int) -> Iterator[ReadableLogRecord]:

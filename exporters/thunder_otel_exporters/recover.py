@@ -7,7 +7,7 @@ import os
 import socket
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any
 
 from opentelemetry.sdk.resources import Resource
@@ -16,6 +16,7 @@ from opentelemetry.sdk.util.instrumentation import InstrumentationScope
 from opentelemetry.trace import SpanContext, Status, StatusCode, TraceFlags
 
 from thunder_otel import semconv
+from thunder_otel._run_files import read_file
 from thunder_otel._telemetry import head
 from thunder_otel_exporters._otlp_json import span_line
 from thunder_otel_exporters._otlp_json_reader import read_spans
@@ -167,7 +168,7 @@ def _finished(
     attributes = {**event.get("attributes", {}), semconv.RECOVERED: True}
     limit = int(info.get("inline_limit") or 65536)
     for payload in event.get("payloads", ()):
-        data = _text(folder, str(payload.get("path", "")))
+        data = read_file(folder, str(payload.get("path", "")))
         if data is not None:
             attributes[payload["key"]] = head(data, limit)
             if len(data) > limit:
@@ -194,17 +195,6 @@ def _span(
         end_time=max(end_ns, int(event["start_ns"])),
         instrumentation_scope=scope,
     )
-
-
-def _text(folder: Path, path: str) -> bytes | None:
-    parts = PurePosixPath(path).parts
-    if not parts or ".." in parts or parts[0] == "/":
-        return None
-    try:
-        with os.fdopen(os.open(folder.joinpath(*parts), os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
-            return file.read()
-    except OSError:
-        return None
 
 
 def _write(folder: Path, data: bytes) -> None:

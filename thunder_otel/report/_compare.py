@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import difflib
-import os
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
 
 from thunder_otel import semconv
+from thunder_otel._run_files import read_file
 from thunder_otel.report._reader import Run, Stage
 from thunder_otel.report._rename import renamed
 
@@ -76,14 +75,8 @@ def text_diff(before: str, after: str, *, names: tuple[str, str]) -> Iterator[st
 
 def read_text(run: Run, path: str) -> str | None:
     """A text of a run; ``None`` when there is none or it is not inside the run's folder."""
-    parts = PurePosixPath(path).parts
-    if not parts or ".." in parts or parts[0] == "/":
-        return None
-    try:
-        with os.fdopen(os.open(Path(run.folder, *parts), os.O_RDONLY | os.O_NOFOLLOW), "rb") as file:
-            return file.read().decode("utf-8", "replace")
-    except OSError:
-        return None
+    data = read_file(run.folder, path)
+    return None if data is None else data.decode("utf-8", "replace")
 
 
 def _keyed(run: Run) -> dict[Key, Stage]:
