@@ -135,7 +135,7 @@ class TraceHandler(logging.Handler):
         self._running[key] = running
         if running.trace is not None:
             for loose in self._loose:
-                running.trace.take(*loose[:2], None)
+                running.trace.take_loose(*loose[:2])
             self._loose.clear()
         for earlier in waiting.records:
             self._feed(running, earlier, event_of(*earlier[:2]) if running.trace is not None else None)
@@ -202,10 +202,10 @@ class TraceHandler(logging.Handler):
             return
         if payload is None or "chromium_event" in metadata:
             running = next((known.trace for known in reversed(self._running.values()) if known.trace), None)
-            if running is not None:
-                running.take(metadata, payload, None)
-            else:
+            if running is None:
                 self._loose.append(record)
+            else:
+                running.take_loose(metadata, payload)
             return
         inner = current()
         artifact(recorder, metadata, payload, parent=inner.top.stage if inner is not None else None, common={})

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import threading
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -81,6 +82,7 @@ class TorchTrace:
     names: list[str] = field(default_factory=list)
     cache_events: list[str] = field(default_factory=list)
     breaks: list[tuple[str, str]] = field(default_factory=list)
+    helpers: dict[tuple[int, str], Stage] = field(default_factory=dict)  # (thread, phase) -> its span
 
     @property
     def parent(self) -> Stage:
@@ -101,19 +103,49 @@ class TorchTrace:
         if payload is not None or name in _TEXTLESS:
             self._artifact(name, metadata, payload, os.path.basename(origin) in _CACHE_FILES)
 
-    def _phase(self, event: dict[str, Any]) -> None:
-        name, when = str(event.get("name", "?")), event_ns(event)
-        if event.get("ph") == "E":
-            self._close_phase(name, event, when)
+    @guarded(None)
+    def take_loose(self, metadata: dict[str, Any], payload: Any) -> None:
+        """A record that names no compile: a fact, or a phase of a helper thread (a C++ compiler that Inductor started).
+
+        Such a phase lies inside the compile, but not on its stack of phases.
+        """
+        if "chromium_event" not in metadata:
+            self.take(metadata, payload, None)
             return
+        event = event_of(metadata, payload)
+        self.records.append(json.dumps({**metadata, "chromium_event": event}, default=repr))
+        if event is None:
+            return
+        name, when = str(event.get("name", "?")), event_ns(event)
+        key = (threading.get_ident(), name)
+        if event.get("ph") == "E":
+            ended = self.helpers.pop(key, None)
+            if ended is not None:
+                ended.attributes.update(_arguments(event))
+                self.recorder.end(ended, end_ns=when)
+            return
+        stage = self._open_phase(name, event, when)
+        if stage is not None and event.get("ph") == "B":
+            self.helpers[key] = stage
+        elif stage is not None:
+            self.recorder.end(stage, end_ns=when)
+
+    def _open_phase(self, name: str, event: dict[str, Any], when: int | None) -> Stage | None:
         attributes = {**self.common, semconv.STAGE: "torch_phase", semconv.TORCH_PHASE: name, **_arguments(event)}
-        stage = self.recorder.start(
+        return self.recorder.start(
             semconv.SPAN_TORCH_PHASE + name,
             parent=self.parent,
             compile=self.stage.compile,
             attributes=attributes,
             start_ns=when,
         )
+
+    def _phase(self, event: dict[str, Any]) -> None:
+        name, when = str(event.get("name", "?")), event_ns(event)
+        if event.get("ph") == "E":
+            self._close_phase(name, event, when)
+            return
+        stage = self._open_phase(name, event, when)
         if stage is None:
             return
         if event.get("ph") == "B":
@@ -154,6 +186,8 @@ class TorchTrace:
     @guarded(None)
     def finish(self, debug_dirs: list[str]) -> None:
         """The compile ended: close what is open and put its summary on its span (which its owner ends)."""
+        for helper in self.helpers.values():
+            self.recorder.end(helper)
         while self.stack:
             self.recorder.end(self.stack.pop())
         attributes = self.stage.attributes

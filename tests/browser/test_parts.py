@@ -242,9 +242,9 @@ def test_light_and_dark(small_report: Path, open_page: OpenPage) -> None:
 def test_it_fits_a_phone(small_report: Path, open_page: OpenPage, place: str) -> None:
     page = open_page(small_report, place, width=400, height=850)
     page.wait_for_timeout(300)
+    fits = "() => { const e = document.querySelector('#content'); return e.scrollWidth <= e.clientWidth + 1; }"
+    page.wait_for_function(fits)
     assert page.evaluate("document.documentElement.scrollWidth") <= 400
-    content = page.locator("#content")
-    assert content.evaluate("e => e.scrollWidth <= e.clientWidth + 1")
 
 
 def test_back_returns(small_report: Path, open_page: OpenPage) -> None:

@@ -46,6 +46,7 @@ class Data(torch.utils.data.Dataset):
     def __getitem__(self, index):
         return thunder.jit(lambda x: x * (index + 1))(torch.ones(2))
 
+Data()[0]  # thunder imports modules in its first compile: a worker forked just then waits for ever, recorded or not
 stop = threading.Event()
 def compile_on():
     n = 0
