@@ -29,6 +29,7 @@ DELAY = 0.5  # seconds that the first span of a request waits for more
 AT_EXIT = 0.3  # seconds between attempts once the program ends
 ABORT = 0.3  # seconds for a request to give up
 UNREACHABLE_GRACE = 1.0  # seconds at exit for a collector to which no connection could be made
+SILENT = 0.3  # share of the exit's time that a collector which never answered gets less
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,25 +215,29 @@ class OtlpExporter(SpanExporter):
         return False
 
     def _wait(self, done: Callable[[], bool]) -> None:
-        """Until that is so or the exit's time is over; a collector that nobody answers for gets less of it."""
+        """Until that is so or the exit's time is over; a collector that has not answered once gets less of it."""
         grace = time.monotonic() + UNREACHABLE_GRACE
+        silent = self._deadline - SILENT * self._settings.exit_timeout
         while not done() and (now := time.monotonic()) < self._deadline:
-            if self._spans.unreachable.is_set() and now > grace:
+            given_up = self._spans.unreachable.is_set() and now > grace
+            if given_up or (now > silent and not self._delivered()):
                 self._deadline = now
             time.sleep(0.02)
 
+    def _delivered(self) -> int:
+        return len(self._ledger.spans) if self._ledger is not None else 0
+
     def _say_what_is_left(self) -> None:
-        delivered = len(self._ledger.spans) if self._ledger is not None else 0
-        left = self._taken - delivered
+        left = self._taken - self._delivered()
         if self._ledger is not None and (self._thread is None or not self._thread.is_alive()):
             self._ledger.close()
         if left <= 0:
             return
-        reason = f" ({self._delivery.reason})" if self._delivery is not None and self._delivery.reason else ""
+        reason = (self._delivery.reason if self._delivery is not None else "") or "no answer in time"
         folder = self._folder or _run_folder.current()
         where = "they are lost, since nothing was written to disk" if folder is None else "they are on disk"
         remedy = "" if folder is None else f"; send them later with `thunder-otel resend {_short(folder)}`"
-        say(f"{left} of {self._taken} spans were not delivered to {self._spans.to.name}{reason}; {where}{remedy}")
+        say(f"{left} of {self._taken} spans were not delivered to {self._spans.to.name} ({reason}); {where}{remedy}")
 
 
 def _is_sampled(span: ReadableSpan) -> bool:
