@@ -2,6 +2,7 @@
 BIN := .venv/bin
 READY := .venv/.ready
 PYTEST_ARGS ?=
+WORKERS ?= 2
 
 .PHONY: help demo test lint type cov jaeger bench bench-quick transparency clean
 
@@ -16,7 +17,7 @@ demo: $(READY) ## train a small GPT with every compile stage recorded
 
 # pytest stands last: its closing line ends the output.
 test: lint type ## everything that must pass: lint, types, tests, coverage
-	$(BIN)/python -m pytest --cov --cov-report=term $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term $(PYTEST_ARGS)
 
 lint: $(READY) ## ruff and the import contracts
 	$(BIN)/ruff check
@@ -27,7 +28,7 @@ type: $(READY) ## mypy --strict
 	$(BIN)/mypy
 
 cov: $(READY) ## tests, with the lines they miss in htmlcov/
-	$(BIN)/python -m pytest --cov --cov-report=html $(PYTEST_ARGS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=html $(PYTEST_ARGS)
 
 jaeger: ## build Jaeger (needs Go) and start it on loopback
 	scripts/jaeger.sh start

@@ -52,7 +52,7 @@ def reader(monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
     made = Reader()
     monkeypatch.setattr(_metrics, "_counts", {})
     monkeypatch.setattr(_metrics, "_functions", _metrics.Bounded(_metrics.MOST_FUNCTIONS))
-    monkeypatch.setattr(_metrics, "_replays", 0)
+    monkeypatch.setattr(_metrics, "_graphs", {})
     monkeypatch.setattr(_metrics, "_listener", _metrics._Listener())
     monkeypatch.setattr(_metrics.metrics, "get_meter_provider", lambda: made.provider)
     monkeypatch.setattr(_metrics.metrics, "get_meter", made.provider.get_meter)
@@ -157,12 +157,14 @@ def test_graph_captures_memory_and_replays(reader: Reader) -> None:
     listener.stage_ended(captured(4096))
     listener.stage_ended(captured("unknown"))
     graph, runner = Graph(), CUDAGraphRunner()
+    _metrics.graph_captured(runner, "CUDAGraph1", "f", 100)
     runner.python_callables["CUDAGraph1"] = (None, ())
     runner.cuda_graph_cache[runner.make_cache_key("CUDAGraph1")] = (graph, (), "out")
     assert [runner.call_cuda_graph("CUDAGraph1") for _ in range(3)] == ["out"] * 3
     read = reader.read()
     assert graph.replayed == 3
-    assert read[semconv.METRIC_REPLAYS] == [({}, 4)]  # and the one of the call that captured
+    assert read[semconv.METRIC_REPLAYS] == [({semconv.FN: "f"}, 4)]  # and the one of the call that captured
+    assert read[semconv.METRIC_COPIED] == [({semconv.FN: "f"}, 400)]
     assert read[semconv.METRIC_CAPTURES] == [({semconv.FN: "f"}, 2)]
     assert read[semconv.METRIC_POOL_BYTES] == [({semconv.FN: "f"}, 4096)]
     assert read[semconv.METRIC_CAPTURE_DURATION][0][1].count == 2

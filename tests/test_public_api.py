@@ -18,6 +18,7 @@ ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "docs" / "api.md"
 
 SIGNATURES = {
+    "CUDAGraphTransform": "(*, share_mem_pool=False)",
     "Handle": "(*undo)",
     "Level": "(*values)",
     "Run": "()",

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from thunder_otel._span_hooks import on_span_start as on_span_start
     from thunder_otel._span_hooks import redact as redact
     from thunder_otel._span_hooks import remove_hook as remove_hook
+    from thunder_otel._transform import CUDAGraphTransform as CUDAGraphTransform
     from thunder_otel.instrumentor import ThunderInstrumentor as ThunderInstrumentor
     from thunder_otel.instrumentor import instrument as instrument
     from thunder_otel.instrumentor import uninstrument as uninstrument
@@ -30,6 +31,7 @@ else:
     __all__, __getattr__, __dir__ = _lazy.attach(
         __name__,
         {
+            "CUDAGraphTransform": "_transform",
             "Handle": "_span_hooks",
             "Level": "settings",
             "Run": "_capture",

@@ -58,6 +58,7 @@ class Frame:
     region: str = ""
     in_region: bool = False
     codes: list[RegionCode] = field(default_factory=list)  # generated for this region
+    ops: dict[str, str] = field(default_factory=dict)  # what the region held when it was fused
 
 
 @dataclass(eq=False)

@@ -153,7 +153,7 @@ def region_of(bsym: Any, parent: str = "") -> RegionInfo:
         ops=tuple(_op_name(sub) for sub in bsym.subsymbols if not _is_bookkeeping(sub)),
         inputs=tuple(describe_value(value) for value in bsym.flat_proxy_args),
         outputs=tuple(describe_value(value) for value in bsym.flat_proxy_outs),
-        source_lines=tuple(dict.fromkeys(line for sub in bsym.subsymbols for line in _source_lines(sub))),
+        source_lines=tuple(dict.fromkeys(line for sub in bsym.subsymbols for line in source_lines(sub))),
         parent=parent,
     )
 
@@ -161,6 +161,31 @@ def region_of(bsym: Any, parent: str = "") -> RegionInfo:
 def region_text(bsym: Any) -> str:
     """The region as thunder prints it, with all symbols under it."""
     return "\n".join(bsym.python(indent=0, print_depth=-1))
+
+
+def runnables(bsym: Any) -> Iterator[Any]:
+    """What runs a region, as objects that can be referred to weakly: by them its first run is known.
+
+    An nvFuser wrapper itself cannot be (it has slots), so its cache of definitions stands for it.
+    """
+    for value in (getattr(bsym, "_call_ctx", None) or {}).values():
+        get_fd = getattr(value, "get_fd", None)
+        if callable(get_fd):
+            yield get_fd
+    runner = getattr(getattr(bsym.sym, "executor", None), "cuda_graph_runner", None)
+    known = getattr(runner, "python_callables", {}).get(bsym.sym.name)
+    if known is not None:
+        yield known[0]
+
+
+def ops_by_output(bsym: Any) -> dict[str, str]:
+    """``mul -> t3`` for each op of a region, by the names of what it computes."""
+    found = {}
+    for sub in bsym.subsymbols:
+        if not _is_bookkeeping(sub):
+            names = ", ".join(out.name for out in sub.flat_proxy_outs)
+            found[names] = f"{_op_name(sub)} -> {names}"
+    return found
 
 
 def describe_value(value: Any) -> str:
@@ -284,13 +309,14 @@ def _leaves(bsym: Any) -> Iterator[Any]:
         yield from _leaves(sub)
 
 
-def _source_lines(bsym: Any) -> Iterator[str]:
+def source_lines(bsym: Any) -> Iterator[str]:
+    """``file:line`` of the program, for a symbol and what is under it."""
     positions = getattr(bsym, "source_positions", None)
     line = getattr(positions, "lineno", None)
     if bsym.source_filename is not None and line is not None:
         yield f"{bsym.source_filename}:{line}"
     for sub in bsym.subsymbols:
-        yield from _source_lines(sub)
+        yield from source_lines(sub)
 
 
 def distributed_rank() -> tuple[int, int] | None:

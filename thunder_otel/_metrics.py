@@ -10,7 +10,9 @@ import re
 import sys
 import threading
 import weakref
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from opentelemetry import metrics
@@ -103,6 +105,7 @@ class Instruments:
         observable(semconv.METRIC_CACHE_HITS, [_observe_hits], "{call}", "Calls that found a compiled entry")
         observable(semconv.METRIC_CACHE_MISSES, [_observe_misses], "{call}", "Calls that had to compile")
         observable(semconv.METRIC_REPLAYS, [_observe_replays], "{replay}", "Replays of CUDA graphs")
+        observable(semconv.METRIC_COPIED, [_observe_copied], "By", "Inputs copied into place before replays")
         observable(semconv.METRIC_OVERHEAD, [_observe_overhead], "s", "Time that recording itself took")
 
     def measure(self, stage: Stage) -> None:
@@ -153,33 +156,70 @@ def _observe_misses(_options: CallbackOptions) -> Iterable[Observation]:
 
 
 def _observe_replays(_options: CallbackOptions) -> Iterable[Observation]:
-    return [Observation(_replays, {})]
+    return _by_function(lambda graph: graph.replays)
+
+
+def _observe_copied(_options: CallbackOptions) -> Iterable[Observation]:
+    return _by_function(lambda graph: graph.copied)
+
+
+def _by_function(count: Callable[[_Graph], int]) -> Iterable[Observation]:
+    totals: Counter[str] = Counter()
+    for graph in list(_graphs.values()):
+        totals[_functions(graph.fn)] += count(graph)
+    return [Observation(total, {semconv.FN: fn}) for fn, total in totals.items()]
 
 
 def _observe_overhead(_options: CallbackOptions) -> Iterable[Observation]:
     return [Observation(_telemetry.spent_ns() / 1e9, {})]
 
 
-_replays = 0
+@dataclass(slots=True)
+class _Graph:
+    """A captured graph's part in the metrics: nothing of a replay is timed, only counted."""
+
+    fn: str
+    copied_bytes: int = 0  # of the inputs that each replay copies
+    replays: int = 0
+    copied: int = 0
+
+    def replayed(self) -> None:
+        self.replays += 1
+        self.copied += self.copied_bytes
+
+
+_graphs: dict[tuple[int, str], _Graph] = {}  # runner's id and graph's name
 
 
 def _counting(call_cuda_graph: Callable[..., Any]) -> Callable[..., Any]:
-    def call(*args: Any) -> Any:
-        global _replays
-        _replays += 1
-        return call_cuda_graph(*args)
+    def call(self: Any, fn_name: str, *args: Any) -> Any:
+        graph = _graphs.get((id(self), fn_name))
+        if graph is not None:
+            graph.replayed()
+        return call_cuda_graph(self, fn_name, *args)
 
     return call
 
 
 @guarded(None)
-def count_replays() -> None:
-    """Count the replays of CUDA graphs; called when one was captured, whose first replay follows uncounted."""
-    global _replays
+def graph_captured(runner: Any, name: str, fn: str, copied_bytes: int) -> None:
+    """Count the replays of a graph from now on, if the application measures.
+
+    Args:
+        runner: thunder's runner, which replays it; not kept.
+        name: e.g. ``CUDAGraph1``.
+        fn: the jitted function.
+        copied_bytes: bytes of the inputs that each replay copies.
+    """
     module = sys.modules.get("thunder.transforms.cudagraph")
-    factory = _patching.closure_factory(_counting)
-    if module is not None and _patching.patch_method(module.CUDAGraphRunner, "call_cuda_graph", factory=factory):
-        _replays += 1
+    if module is None or not has_reader():
+        return
+    graph = _graphs.get((id(runner), name))
+    if graph is None:  # the call that captures is on its way already: its replay is counted here
+        graph = _graphs[id(runner), name] = _Graph(fn, copied_bytes)
+        graph.replayed()
+    graph.copied_bytes = copied_bytes
+    _patching.patch_method(module.CUDAGraphRunner, "call_cuda_graph", factory=_patching.closure_factory(_counting))
 
 
 class _Listener:
@@ -198,8 +238,6 @@ class _Listener:
     def stage_ended(self, stage: Stage) -> None:
         if self._instruments is not None:
             self._instruments.measure(stage)
-            if stage.name.startswith(semconv.SPAN_GRAPH_CAPTURE):
-                count_replays()
 
     def close(self) -> None:
         """The instruments belong to the application's provider."""

@@ -6,6 +6,7 @@ counts. So a region's span stays open until its compile ends, with the time at w
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 from thunder_otel import _introspect, semconv
@@ -18,6 +19,7 @@ MAX_LISTED = 2000
 
 
 _code: dict[str, RegionCode] = {}  # generated file name -> region
+_runnables: weakref.WeakKeyDictionary[Any, RegionCode] = weakref.WeakKeyDictionary()
 
 
 @guarded(None)
@@ -55,8 +57,13 @@ def close_region(state: CompileState, frame: Frame | None, bsym: Any) -> None:
     for old in earlier:
         old.stage.attributes[semconv.REGION_REBUILT] = True
     earlier.append(frame)
+    for runnable in _introspect.runnables(bsym):
+        _runnables[runnable] = RegionCode(state.info, state.root.stage)
+        frame.codes.append(_runnables[runnable])
     for code in frame.codes:
         code.name, code.kind = name, frame.kind
+    if state.has(Level.NVFUSER_REGION):
+        frame.ops = _introspect.ops_by_output(bsym)
 
 
 @guarded(None)
@@ -73,6 +80,11 @@ def remember_code(frame: Frame, function: Any) -> None:
 def region_of_code(file: str) -> RegionCode | None:
     """The region that the generated file belongs to."""
     return _code.get(file)
+
+
+def region_of_runnable(runnable: Any) -> RegionCode | None:
+    """The region that an nvFuser cache of definitions or a CUDA graph's function belongs to."""
+    return _runnables.get(runnable)
 
 
 @guarded(None)
@@ -96,6 +108,7 @@ def describe_final(frame: Frame, trace: Any) -> None:
         return
     regions = _introspect.regions_in(trace)
     frame.stage.attributes[semconv.REGIONS] = [region.name for region in regions]
+    computed: set[str] = set()  # by the regions before this one
     for info in regions:
         frames = next(
             (
@@ -124,8 +137,19 @@ def describe_final(frame: Frame, trace: Any) -> None:
         if info.parent:
             attributes[semconv.REGION_PARENT] = info.parent
         bsym = _introspect.find_region(trace, info.name)
+        ops = _introspect.ops_by_output(bsym)
+        innermost = not any(_introspect.is_region(sub) for sub in bsym.subsymbols)
+        again = [op for out, op in ops.items() if innermost and out and out in computed]
+        gone = [op for out, op in frames[0].ops.items() if out not in ops]
+        if innermost:
+            computed |= ops.keys()
+        for key, found in ((semconv.REGION_REMATERIALIZED, again), (semconv.REGION_DELETED, gone)):
+            if found:
+                attributes[key] = found[:MAX_LISTED]
         label = f"{attributes[semconv.STAGE_INDEX]:02d}-{frame.kind}-{info.name}"
-        made.stage.payloads[:] = [Payload(semconv.REGION_TEXT, _text(info, bsym), "regions", label, ".py", frame.kind)]
+        made.stage.payloads[:] = [
+            Payload(semconv.REGION_TEXT, _text(info, bsym, again, gone), "regions", label, ".py", frame.kind)
+        ]
 
 
 @guarded(None)
@@ -142,11 +166,13 @@ def _key(kind: str, executor: str, name: str) -> str:
     return f"{kind}:{executor}:{name}"
 
 
-def _text(info: _introspect.RegionInfo, bsym: Any) -> str:
+def _text(info: _introspect.RegionInfo, bsym: Any, again: list[str], gone: list[str]) -> str:
     facts = [
         f"# {info.name} by executor {info.executor} {info.executor_version}".rstrip(),
         *(f"# in   {value}" for value in info.inputs),
         *(f"# out  {value}" for value in info.outputs),
         *(f"# from {line}" for line in info.source_lines),
+        *(f"# recomputed here  {op}" for op in again),
+        *(f"# deleted since it was fused  {op}" for op in gone),
     ]
     return "\n".join([*facts, _introspect.region_text(bsym)]) + "\n"

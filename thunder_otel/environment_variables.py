@@ -43,3 +43,7 @@ THUNDER_DEBUG_CALLS = "THUNDER_DEBUG_CALLS"
 
 THUNDER_DEBUG_RECOMPILE_WARNING = "THUNDER_DEBUG_RECOMPILE_WARNING"
 """Recompiles of one function after which a line on stderr says what varied and what helps. Default: 8; 0 is never."""
+
+THUNDER_DEBUG_PROFILE_KERNELS = "THUNDER_DEBUG_PROFILE_KERNELS"
+"""1: nvFuser's profiler times the first run of each region (launch shape, registers, bytes). Default: 0, since only one
+profiler can use the GPU's counters at a time."""

@@ -15,10 +15,12 @@ from opentelemetry.instrumentation.instrumentor import BaseInstrumentor  # type:
 
 from thunder_otel import (
     _compile_state,
+    _cuda_graphs,
     _hooks,
     _introspect,
     _kernels,
     _metrics,
+    _nvfuser,
     _patching,
     _runtime,
     _sdk,
@@ -123,8 +125,10 @@ def install(level: Level) -> None:
         elif module not in _watched_imports:
             _watched_imports.add(module)
             wrapt.register_post_import_hook(lambda loaded: _patch_module(loaded.__name__), module)
+    _cuda_graphs.start()
     if level >= Level.NVFUSER_CODE:
         _kernels.start()
+        _nvfuser.start()
 
 
 def build_recorder(settings: Settings) -> Recorder | None:

@@ -84,6 +84,7 @@ class Settings:
     stuck_seconds: float = 120.0
     recompile_warning: int = 8
     calls: float = 0.0  # share of calls that become spans
+    profile_kernels: bool = False  # time the first run of each nvFuser region
     redact: re.Pattern[str] | None = None  # what is taken out of all that is recorded
 
     @property
@@ -133,8 +134,16 @@ def read_settings(
         stuck_seconds=_seconds(environ, env.THUNDER_DEBUG_STUCK_SECONDS, default.stuck_seconds),
         recompile_warning=_number(environ, env.THUNDER_DEBUG_RECOMPILE_WARNING, default.recompile_warning, minimum=0),
         calls=_share(environ, env.THUNDER_DEBUG_CALLS),
+        profile_kernels=_switch(environ, env.THUNDER_DEBUG_PROFILE_KERNELS),
         redact=_pattern(environ, env.THUNDER_DEBUG_REDACT),
     )
+
+
+def _switch(environ: Mapping[str, str], name: str) -> bool:
+    value = environ.get(name, "").strip().lower()
+    if value not in ("", "0", "1", "false", "true"):
+        say(f"{name}={value!r} is neither 0 nor 1; it stays off")
+    return value in ("1", "true")
 
 
 def _number(environ: Mapping[str, str], name: str, default: int, *, minimum: int) -> int:

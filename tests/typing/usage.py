@@ -65,3 +65,7 @@ def everything_else(jitted: Any) -> None:
     with no_recompile() as run:
         assert_type(assert_fused(run, "sin").executor, str)
     thunder_otel.nothing_like_that  # type: ignore[attr-defined]  # noqa: B018
+
+
+def transforms() -> None:
+    assert_type(thunder_otel.CUDAGraphTransform(share_mem_pool=True), thunder_otel.CUDAGraphTransform)
