@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import torch
 
-from thunder_otel import _nvfuser, _patching, semconv
+from thunder_otel import _nvfuser, _patching, _regions, semconv
+from thunder_otel._model import Payload
 from thunder_otel.settings import Level
 
 if TYPE_CHECKING:
@@ -238,3 +239,20 @@ def test_tensors_are_not_kept(record: Callable[..., Recording], executor: type) 
     del x
     gc.collect()
     assert reference() is None
+
+
+def test_what_a_later_region_computes_again_is_marked() -> None:
+    """nvFuser recomputes cheap ops in the backward instead of saving them; the forward's regions come first."""
+
+    def frame(*outputs: str) -> Any:
+        text = Payload(semconv.REGION_TEXT, "region\n", "regions", "label")
+        stage = SimpleNamespace(attributes={}, payloads=[text])
+        return SimpleNamespace(stage=stage, ops_that_run={out: f"mul -> {out}" for out in outputs})
+
+    forward, backward = frame("t1", "t2"), frame("t2", "t3", "")
+    state: Any = SimpleNamespace(innermost=[(2, 0, backward), (1, 0, forward)])
+    _regions._mark_rematerialized(state)
+    assert forward.stage.attributes == {}
+    assert backward.stage.attributes == {semconv.REGION_REMATERIALIZED: ["mul -> t2"]}
+    assert backward.stage.payloads[0].text == "# recomputed here  mul -> t2\nregion\n"
+    assert state.innermost == []

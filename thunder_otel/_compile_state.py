@@ -58,7 +58,8 @@ class Frame:
     region: str = ""
     in_region: bool = False
     codes: list[RegionCode] = field(default_factory=list)  # generated for this region
-    ops: dict[str, str] = field(default_factory=dict)  # what the region held when it was fused
+    ops: dict[str, str] = field(default_factory=dict)  # what the region held when it was fused, by output
+    ops_that_run: dict[str, str] = field(default_factory=dict)  # and what is left of it in the trace that runs
 
 
 @dataclass(eq=False)
@@ -74,6 +75,7 @@ class CompileState:
     kinds: weakref.WeakKeyDictionary[Any, str] = field(default_factory=weakref.WeakKeyDictionary)
     programs: dict[str, Program] = field(default_factory=dict)
     regions: dict[str, list[Frame]] = field(default_factory=dict)
+    innermost: list[tuple[int, int, Frame]] = field(default_factory=list)  # regions that run: order of kind, position
     last_good: tuple[str, Any] | None = None  # stage name and trace
     next_index: int = 0
 

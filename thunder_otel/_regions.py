@@ -6,11 +6,12 @@ counts. So a region's span stays open until its compile ends, with the time at w
 
 from __future__ import annotations
 
+import dataclasses
 import weakref
 from typing import Any
 
 from thunder_otel import _introspect, semconv
-from thunder_otel._compile_state import CompileState, Frame, RegionCode
+from thunder_otel._compile_state import KINDS, CompileState, Frame, RegionCode
 from thunder_otel._guard import guarded
 from thunder_otel._model import Payload
 from thunder_otel.settings import Level
@@ -108,8 +109,7 @@ def describe_final(frame: Frame, trace: Any) -> None:
         return
     regions = _introspect.regions_in(trace)
     frame.stage.attributes[semconv.REGIONS] = [region.name for region in regions]
-    computed: set[str] = set()  # by the regions before this one
-    for info in regions:
+    for position, info in enumerate(regions):
         frames = next(
             (
                 state.regions[key]
@@ -137,24 +137,22 @@ def describe_final(frame: Frame, trace: Any) -> None:
         if info.parent:
             attributes[semconv.REGION_PARENT] = info.parent
         bsym = _introspect.find_region(trace, info.name)
-        ops = _introspect.ops_by_output(bsym)
-        innermost = not any(_introspect.is_region(sub) for sub in bsym.subsymbols)
-        again = [op for out, op in ops.items() if innermost and out and out in computed]
-        gone = [op for out, op in frames[0].ops.items() if out not in ops]
-        if innermost:
-            computed |= ops.keys()
-        for key, found in ((semconv.REGION_REMATERIALIZED, again), (semconv.REGION_DELETED, gone)):
-            if found:
-                attributes[key] = found[:MAX_LISTED]
+        made.ops_that_run = _introspect.ops_by_output(bsym)
+        gone = [op for out, op in frames[0].ops.items() if out not in made.ops_that_run]
+        if gone:
+            attributes[semconv.REGION_DELETED] = gone[:MAX_LISTED]
+        if not any(_introspect.is_region(sub) for sub in bsym.subsymbols):
+            state.innermost.append((KINDS.index(frame.kind) if frame.kind in KINDS else len(KINDS), position, made))
         label = f"{attributes[semconv.STAGE_INDEX]:02d}-{frame.kind}-{info.name}"
         made.stage.payloads[:] = [
-            Payload(semconv.REGION_TEXT, _text(info, bsym, again, gone), "regions", label, ".py", frame.kind)
+            Payload(semconv.REGION_TEXT, _text(info, bsym, gone), "regions", label, ".py", frame.kind)
         ]
 
 
 @guarded(None)
 def finish(state: CompileState) -> None:
     """The compile ends: so do the spans of its regions."""
+    _mark_rematerialized(state)
     for frames in state.regions.values():
         for frame in frames:
             frame.stage.attributes.setdefault(semconv.REGION_FINAL, False)
@@ -162,17 +160,31 @@ def finish(state: CompileState) -> None:
     state.regions.clear()
 
 
+@guarded(None)
+def _mark_rematerialized(state: CompileState) -> None:
+    """Say which ops a region computes that an earlier one computes as well; the forward's regions come first."""
+    computed: set[str] = set()
+    for _, _, frame in sorted(state.innermost, key=lambda item: item[:2]):
+        again = [op for out, op in frame.ops_that_run.items() if out and out in computed]
+        computed |= frame.ops_that_run.keys()
+        if again:
+            stage = frame.stage
+            stage.attributes[semconv.REGION_REMATERIALIZED] = again[:MAX_LISTED]
+            facts = "".join(f"# recomputed here  {op}\n" for op in again)
+            stage.payloads[:] = [dataclasses.replace(text, text=facts + text.text) for text in stage.payloads]
+    state.innermost.clear()
+
+
 def _key(kind: str, executor: str, name: str) -> str:
     return f"{kind}:{executor}:{name}"
 
 
-def _text(info: _introspect.RegionInfo, bsym: Any, again: list[str], gone: list[str]) -> str:
+def _text(info: _introspect.RegionInfo, bsym: Any, gone: list[str]) -> str:
     facts = [
         f"# {info.name} by executor {info.executor} {info.executor_version}".rstrip(),
         *(f"# in   {value}" for value in info.inputs),
         *(f"# out  {value}" for value in info.outputs),
         *(f"# from {line}" for line in info.source_lines),
-        *(f"# recomputed here  {op}" for op in again),
         *(f"# deleted since it was fused  {op}" for op in gone),
     ]
     return "\n".join([*facts, _introspect.region_text(bsym)]) + "\n"
