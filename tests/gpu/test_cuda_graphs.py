@@ -168,12 +168,14 @@ reader = InMemoryMetricReader()
 metrics.set_meter_provider(MeterProvider([reader]))
 jitted = thunder.jit(lambda x, y: (x * y) @ y, transforms=[CUDAGraphTransform()])
 x = torch.randn(64, 64, device="cuda")
+y = x + 1
 for _ in range(5):
-    jitted(x, x + 1)
+    jitted(x, y)
 from torch.profiler import ProfilerActivity, profile
 with profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA]) as prof:
     for _ in range(5):
-        jitted(x, x)
+        jitted(x, y)
+    torch.cuda.synchronize()  # the profile sees waits: this one
 waits = [event.name for event in prof.events() if "Synchronize" in event.name]
 data = reader.get_metrics_data()
 found = {
@@ -199,4 +201,4 @@ def test_replays_are_counted_and_wait_for_nothing(run_program: Callable[..., Pro
     assert replays == 10 and "lambda" in labels[semconv.FN]
     ((_, copied),) = found[semconv.METRIC_COPIED]
     assert copied == 10 * 2 * 64 * 64 * 4
-    assert waits == waits_bare
+    assert waits == waits_bare > 0
