@@ -10,6 +10,7 @@ from typing import Any
 
 from thunder_otel import _introspect, semconv
 from thunder_otel._guard import guarded
+from thunder_otel._ledger import Ledger
 from thunder_otel._model import AttributeValue, CompileInfo, Payload, Stage, StoredPayload
 from thunder_otel._rendering import Fingerprint, Renderer, Rendering, fingerprint
 from thunder_otel._telemetry import Recorder, add_payload_facts, timed
@@ -78,6 +79,7 @@ class CompileState:
     innermost: list[tuple[int, int, Frame]] = field(default_factory=list)  # regions that run: order of kind, position
     last_good: tuple[str, Any] | None = None  # stage name and trace
     next_index: int = 0
+    ledger: Ledger | None = None  # from level 2 on
 
     @property
     def root(self) -> Frame:
@@ -92,6 +94,11 @@ class CompileState:
     def has(self, level: Level) -> bool:
         """Whether this compile is recorded at ``level`` or above."""
         return self.info.level >= level
+
+    def claims_ops(self) -> bool:
+        """Whether ops that compute something are being claimed; those of a region are claimed once more inside it."""
+        top = self.frames[-1]
+        return top.name == "claim" and not top.in_region and top.kind not in ("prologue", "epilogue")
 
     def take_index(self) -> int:
         """The next stage's index."""

@@ -28,9 +28,11 @@ from thunder_otel import (
 )
 from thunder_otel._compile_state import TEXT_KEYS, CompileState, Frame, current
 from thunder_otel._guard import guarded, say
+from thunder_otel._ledger import Ledger
 from thunder_otel._model import AttributeValue, CompileInfo, Stage
 from thunder_otel._recompile_bill import Watch
 from thunder_otel._targets import Seam
+from thunder_otel.settings import Level
 
 _open_compiles = 0  # over all threads; lets a cached call pass with one comparison
 _sequence = 0
@@ -95,8 +97,13 @@ def _observe(plan_for: Callable[[Any, Any], _Plan]) -> _patching.Wrapper:
 def observe_pass(seam: Seam) -> _patching.Wrapper:
     """A pass: trace in, trace (or several) out."""
     span = seam.span + seam.name if seam.span.endswith(" ") else seam.span
-    plan = _Plan(span, seam.name, seam.kinds)
+    plan = _Plan(span, seam.name, seam.kinds, describe=_settle_ledger if span == semconv.SPAN_CLAIM else None)
     return _observe(lambda _instance, _args: plan)
+
+
+def _settle_ledger(frame: Frame, trace: Any) -> None:
+    if frame.compile.ledger is not None and frame.compile.claims_ops():
+        frame.compile.ledger.settle(trace)
 
 
 def _plan_fusion_pass(instance: Any, _args: Any) -> _Plan:
@@ -137,6 +144,26 @@ def observe_fuse(wrapped: Callable[..., Any], instance: Any, args: Any, kwargs: 
     _regions.close_region(state, frame, bsym)
     _hook_runs.stop_if_asked()
     return bsym
+
+
+def _observe_asked(*, to_fuse: bool) -> _patching.Wrapper:
+    """``can_execute`` and ``can_fuse`` of an executor, while ops are claimed: who was asked for what, and said what."""
+
+    def wrapper(wrapped: Callable[..., Any], instance: Any, args: Any, kwargs: Any) -> Any:
+        state = current()
+        ledger = state.ledger if state is not None and state.frames and state.claims_ops() else None
+        if ledger is None:
+            return wrapped(*args, **kwargs)
+        ledger.depth += 1
+        try:
+            answer = wrapped(*args, **kwargs)
+        finally:
+            ledger.depth -= 1
+        if not ledger.depth or not to_fuse:
+            guarded(None)(ledger.hear)(instance, args[0] if args else kwargs["bsym"], answer, inner=bool(ledger.depth))
+        return answer
+
+    return wrapper
 
 
 def observe_codegen(wrapped: Callable[..., Any], instance: Any, args: Any, kwargs: Any) -> Any:
@@ -224,7 +251,7 @@ def _open_compile(arguments: Any) -> CompileState | None:
     if recorder is None or data is None:
         return None
     fn, call_args, call_kwargs = (*arguments, *(None, (), {})[len(arguments) :])[:3]
-    _patch_classes(data)
+    _patch_classes(data, level)
     _sequence += 1
     info = CompileInfo(
         fn=_introspect.function_name(data.fn if data.fn is not None else fn),
@@ -260,6 +287,8 @@ def _open_compile(arguments: Any) -> CompileState | None:
     if stage is None:
         return None
     state = CompileState(info, recorder, weakref.ref(stats))
+    if level >= Level.NVFUSER_REGION:
+        state.ledger = Ledger(data.executors_list)
     state.frames.append(Frame(stage, state, "compile", last_ns=stage.start_ns))
     _compile_state.local.states.append(state)
     _open_compiles += 1
@@ -394,17 +423,21 @@ def _generated(state: CompileState, kind: str, trace: Any, function: Any) -> Non
 
 
 @guarded(None)
-def _patch_classes(data: Any) -> None:
+def _patch_classes(data: Any, level: Level) -> None:
     """Wrap the methods of the executors and transforms of this compile, where they are defined."""
+    verdicts = _targets.VERDICT_METHODS if level >= Level.NVFUSER_REGION else ()
     for item, methods in (
-        *((executor, _targets.EXECUTOR_METHODS) for executor in data.executors_list),
+        *((executor, (*_targets.EXECUTOR_METHODS, *verdicts)) for executor in data.executors_list),
         *((transform, _targets.TRANSFORM_METHODS) for transform in getattr(data, "transforms", None) or ()),
     ):
         for name, role in methods:
             owner = next((cls for cls in type(item).__mro__ if name in vars(cls)), None)
-            if owner is not None and owner.__name__ not in ("FusionExecutor", "Executor", "Transform"):
+            if owner is not None and (role in _ON_BASE_CLASSES or owner.__name__ not in _BASE_CLASSES):
                 _patching.patch_method(owner, name, METHOD_WRAPPERS[role])
 
+
+_BASE_CLASSES = ("FusionExecutor", "Executor", "Transform")  # their methods only say that a subclass must have one
+_ON_BASE_CLASSES = ("asked", "asked_to_fuse")
 
 METHOD_WRAPPERS: dict[str, _patching.Wrapper] = {
     "fusion_pass": _observe(_plan_fusion_pass),
@@ -412,6 +445,8 @@ METHOD_WRAPPERS: dict[str, _patching.Wrapper] = {
     "transform": _observe(_plan_transform),
     "provenance": observe_provenance,
     "codegen": observe_codegen,
+    "asked": _observe_asked(to_fuse=False),
+    "asked_to_fuse": _observe_asked(to_fuse=True),
     "fx_backend": _thunderfx.observe_backend,
 }
 

@@ -39,15 +39,6 @@ class RegionInfo:
     parent: str = ""
 
 
-@dataclass(frozen=True)
-class Unfused:
-    """An op that a fusion executor left alone, and why."""
-
-    op: str
-    output: str
-    reason: str
-
-
 def is_trace(value: object) -> bool:
     """Whether this is a ``TraceCtx`` (thunder is not imported to find out)."""
     module = sys.modules.get("thunder.core.trace")
@@ -98,6 +89,11 @@ def current_compile() -> tuple[Any, Any]:
     return data, stats
 
 
+def trace_being_made() -> Any:
+    """The trace that thunder is writing to on this thread."""
+    return sys.modules["thunder.core.trace"].get_tracectx()
+
+
 def tagged_kind(trace: Any) -> str:
     """What thunder's own tags say a trace is: ``backward``, ``computation`` (augmented forward), or ``""``."""
     names = {getattr(tag, "name", str(tag)) for tag in getattr(trace, "tags", ())}
@@ -130,8 +126,12 @@ def _is_collective(name: str) -> bool:
 
 def executor_names(executors: Iterable[Any]) -> list[str]:
     """Names of the executors a user would know, without the one thunder makes for each jit."""
-    names = [str(executor.name) for executor in executors]
-    return [name for name in names if not name.startswith("__ad_hoc_executor")]
+    return [str(executor.name) for executor in executors if is_named_by_user(executor)]
+
+
+def is_named_by_user(executor: Any) -> bool:
+    """Whether this is an executor that a user would know, not the one thunder makes for each jit."""
+    return not str(executor.name).startswith("__ad_hoc_executor")
 
 
 def regions_in(trace: Any) -> list[RegionInfo]:
@@ -150,7 +150,7 @@ def region_of(bsym: Any, parent: str = "") -> RegionInfo:
         name=bsym.sym.name,
         executor=str(name) if name is not None else type(executor).__name__,
         executor_version=str(getattr(executor, "version", "") or ""),
-        ops=tuple(_op_name(sub) for sub in bsym.subsymbols if not _is_bookkeeping(sub)),
+        ops=tuple(op_name(sub) for sub in bsym.subsymbols if not is_bookkeeping(sub)),
         inputs=tuple(describe_value(value) for value in bsym.flat_proxy_args),
         outputs=tuple(describe_value(value) for value in bsym.flat_proxy_outs),
         source_lines=tuple(dict.fromkeys(line for sub in bsym.subsymbols for line in source_lines(sub))),
@@ -182,9 +182,9 @@ def ops_by_output(bsym: Any) -> dict[str, str]:
     """``mul -> t3`` for each op of a region, by the names of what it computes."""
     found = {}
     for sub in bsym.subsymbols:
-        if not _is_bookkeeping(sub):
+        if not is_bookkeeping(sub):
             names = ", ".join(out.name for out in sub.flat_proxy_outs)
-            found[names] = f"{_op_name(sub)} -> {names}"
+            found[names] = f"{op_name(sub)} -> {names}"
     return found
 
 
@@ -201,73 +201,6 @@ def describe_value(value: Any) -> str:
 def is_region(bsym: Any) -> bool:
     """Whether a bound symbol is a fusion region."""
     return bool(getattr(bsym.sym, "is_fusion", False))
-
-
-def unfused_in(trace: Any, executor: Any) -> list[Unfused]:
-    """The ops that ``executor``'s fusion pass left in ``trace``, each with the reason thunder's own checks give."""
-    return [
-        Unfused(_op_name(bsym), describe_value(bsym.output) if bsym.flat_proxy_outs else "", _why_not(executor, bsym))
-        for bsym in trace.bound_symbols
-        if not is_region(bsym) and not _is_bookkeeping(bsym)
-    ]
-
-
-def _why_not(executor: Any, bsym: Any) -> str:
-    implementation = executor.implmap.get(bsym.sym.id)
-    owner = getattr(bsym.sym, "executor", None)
-    if implementation is None and owner is not None and owner != executor:
-        return f"claimed by {owner.name} before fusion: {_why_not_before(executor, bsym)}"
-    if implementation is None and not bsym.subsymbols:
-        return f"not in {executor.name}'s implementation map"
-    if implementation is not None and (refusal := _refusal(implementation, bsym)):
-        return refusal
-    if not executor.can_fuse(bsym):
-        refused = next((sub for sub in _leaves(bsym) if not executor.can_execute(sub)), None)
-        inner = "" if refused is None else f" ({_op_name(refused)}: {_why_not(executor, refused)})"
-        return f"an op inside it cannot be fused{inner}"
-    if getattr(executor, "required_ops", None):
-        return f"fusible, but its group holds none of the ops that {executor.name} requires"
-    return "fusible, but left alone by the fusion pass"
-
-
-def _why_not_before(executor: Any, bsym: Any) -> str:
-    """Why the executor did not take what a claimed symbol stands for: the ops that it was made from are under it."""
-    ops = [sub for sub in _below(bsym) if sub.sym.id in executor.implmap]
-    for op in ops:
-        if refusal := _refusal(executor.implmap[op.sym.id], op):
-            return refusal
-    return f"{executor.name} claims later" if ops else f"not in {executor.name}'s implementation map"
-
-
-def _refusal(implementation: Any, bsym: Any) -> str:
-    """What an implementation's checker has against a symbol; empty for nothing."""
-    if implementation.checker is None or implementation.checker(*bsym.args, **bsym.kwargs):
-        return ""
-    checker = getattr(implementation.checker, "__qualname__", repr(implementation.checker))
-    return f"checker {checker} refused {_op_name(bsym)}: {_placement(bsym)}"
-
-
-def _below(bsym: Any) -> Iterator[Any]:
-    for sub in bsym.subsymbols:
-        yield sub
-        yield from _below(sub)
-
-
-def _placement(bsym: Any) -> str:
-    places = []
-    for value in bsym.flat_proxy_args:
-        device = getattr(value, "device", None)
-        if device is not None:
-            places.append(f"{value.name} is {_short(getattr(value, 'dtype', '?'))} on {_short(device)}")
-    return ", ".join(dict.fromkeys(places)) or "no tensor argument"
-
-
-def _short(value: Any) -> str:
-    """A dtype or device as thunder's annotations write it: ``f32``, ``cuda:0``."""
-    for name in ("shortname", "device_str"):
-        if hasattr(value, name):
-            return str(getattr(value, name)())
-    return str(value)
 
 
 def _collect_regions(bsym: Any, parent: str, found: list[RegionInfo]) -> None:
@@ -289,7 +222,8 @@ def find_region(trace: Any, name: str) -> Any:
     return None
 
 
-def _op_name(bsym: Any) -> str:
+def op_name(bsym: Any) -> str:
+    """``torch.nn.functional.gelu`` for an operation of thunder's torch language, the symbol's name for others."""
     identifier = bsym.sym.id
     return identifier if isinstance(identifier, str) else str(bsym.sym.name)
 
@@ -297,16 +231,10 @@ def _op_name(bsym: Any) -> str:
 _BOOKKEEPING = frozenset({"python_return", "return", "python_del", "del", "unpack_trivial", "comment", "get_grad"})
 
 
-def _is_bookkeeping(bsym: Any) -> bool:
+def is_bookkeeping(bsym: Any) -> bool:
+    """Whether a bound symbol computes nothing: it unpacks, checks, deletes or returns."""
     name = bsym.sym.name
     return name in _BOOKKEEPING or name.startswith(("unpack_", "check_", "clear_mutable_collection"))
-
-
-def _leaves(bsym: Any) -> Iterator[Any]:
-    if not bsym.subsymbols:
-        yield bsym
-    for sub in bsym.subsymbols:
-        yield from _leaves(sub)
 
 
 def source_lines(bsym: Any) -> Iterator[str]:

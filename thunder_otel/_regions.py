@@ -10,7 +10,7 @@ import dataclasses
 import weakref
 from typing import Any
 
-from thunder_otel import _introspect, semconv
+from thunder_otel import _introspect, _ledger, _verdicts, semconv
 from thunder_otel._compile_state import KINDS, CompileState, Frame, RegionCode
 from thunder_otel._guard import guarded
 from thunder_otel._model import Payload
@@ -96,9 +96,20 @@ def describe_fusion_pass(frame: Frame | None, executor: Any, trace: Any) -> None
     attributes = frame.stage.attributes
     mine = [region for region in _introspect.regions_in(trace) if region.executor == str(executor.name)]
     attributes[semconv.FUSED_COUNT] = len(mine)
-    unfused = _introspect.unfused_in(trace, executor)[:MAX_LISTED]
-    attributes[semconv.UNFUSED_OPS] = [f"{item.op} -> {item.output}" if item.output else item.op for item in unfused]
-    attributes[semconv.UNFUSED_REASONS] = [item.reason for item in unfused]
+    why = frame.compile.ledger.why_left_out if frame.compile.ledger is not None else _verdicts.why_not
+    unfused = [bsym for bsym in trace.bound_symbols if not _passes_by(bsym)]
+    reasons = [why(executor, bsym).words for bsym in unfused]  # of all: the ledger keeps them
+    attributes[semconv.UNFUSED_OPS] = [_op_and_output(bsym) for bsym in unfused[:MAX_LISTED]]
+    attributes[semconv.UNFUSED_REASONS] = reasons[:MAX_LISTED]
+
+
+def _passes_by(bsym: Any) -> bool:
+    return _introspect.is_region(bsym) or _introspect.is_bookkeeping(bsym)
+
+
+def _op_and_output(bsym: Any) -> str:
+    op = _introspect.op_name(bsym)
+    return f"{op} -> {_introspect.describe_value(bsym.output)}" if bsym.flat_proxy_outs else op
 
 
 @guarded(None)
@@ -108,7 +119,10 @@ def describe_final(frame: Frame, trace: Any) -> None:
     if not state.has(Level.NVFUSER_REGION) or frame.in_region:
         return
     regions = _introspect.regions_in(trace)
+    separators = _verdicts.separators(trace)
     frame.stage.attributes[semconv.REGIONS] = [region.name for region in regions]
+    if state.ledger is not None and frame.kind in ("computation", "backward"):
+        _add_ledger(frame, state.ledger, trace)
     for position, info in enumerate(regions):
         frames = next(
             (
@@ -134,6 +148,8 @@ def describe_final(frame: Frame, trace: Any) -> None:
         attributes[semconv.REGION_INPUTS] = list(info.inputs)
         attributes[semconv.REGION_OUTPUTS] = list(info.outputs)
         attributes[semconv.REGION_SOURCES] = list(info.source_lines[:MAX_LISTED])
+        if separators.get(info.name):
+            attributes[semconv.REGION_SPLIT_BY] = separators[info.name][:MAX_LISTED]
         if info.parent:
             attributes[semconv.REGION_PARENT] = info.parent
         bsym = _introspect.find_region(trace, info.name)
@@ -147,6 +163,17 @@ def describe_final(frame: Frame, trace: Any) -> None:
         made.stage.payloads[:] = [
             Payload(semconv.REGION_TEXT, _text(info, bsym, gone), "regions", label, ".py", frame.kind)
         ]
+
+
+@guarded(None)
+def _add_ledger(frame: Frame, ledger: _ledger.Ledger, trace: Any) -> None:
+    entries = list(ledger.entries(trace))
+    attributes = frame.stage.attributes
+    attributes[semconv.LEDGER_OPS] = len(entries)
+    attributes[semconv.LEDGER_SUMMARY] = _ledger.summary(entries)
+    label = f"{attributes[semconv.STAGE_INDEX]:02d}-{frame.kind}-ledger"
+    text = _ledger.as_text(entries)
+    frame.stage.payloads.append(Payload(semconv.LEDGER_TEXT, text, "regions", label, ".jsonl", frame.kind))
 
 
 @guarded(None)

@@ -101,6 +101,9 @@ FX_METHODS = (("__call__", "fx_backend"),)
 EXECUTOR_METHODS = (("fusion_pass", "fusion_pass"), ("fuse", "fuse"))
 """Methods of fusion executors (and of transforms that fuse), looked for on each concrete class."""
 
+VERDICT_METHODS = (("can_execute", "asked"), ("can_fuse", "asked_to_fuse"))
+"""Methods of all executors that say whether they take an op; observed from level 2 on."""
+
 TRANSFORM_METHODS = (
     ("transform_traces_pre_prologue", "transform"),
     ("transform_trace_post_optimization", "transform"),

@@ -90,11 +90,15 @@ REGION_OUTPUTS = "thunder.region.outputs"
 REGION_SOURCES = "thunder.region.source_lines"
 REGION_REMATERIALIZED = "thunder.region.rematerialized_ops"  # computed here and in an earlier region as well
 REGION_DELETED = "thunder.region.deleted_ops"  # fused at first, gone from the trace that runs
+REGION_SPLIT_BY = "thunder.region.split_by"  # ops outside, between an earlier region and this one
 REGION_TEXT = "thunder.region.text"
 REGIONS = "thunder.regions"  # regions of a final trace, outermost first
 UNFUSED_OPS = "thunder.fusion.unfused_ops"
 UNFUSED_REASONS = "thunder.fusion.unfused_reasons"
 FUSED_COUNT = "thunder.fusion.regions"
+LEDGER_TEXT = "thunder.ledger.text"  # JSON lines: for each op that runs, who was asked, who took it, why not others
+LEDGER_OPS = "thunder.ledger.ops"
+LEDGER_SUMMARY = "thunder.ledger.summary"
 
 # Kernels (level 3).
 KERNEL_SOURCE = "thunder.kernel.source"

@@ -126,7 +126,11 @@ def test_recompiles_name_entry_guard_and_words(cli: Cli, recorded: Recorded) -> 
 def test_why_names_the_checker_that_refused(cli: Cli, recorded: Recorded) -> None:
     said = cli("why", "cat", recorded())
     assert "checker cuda_device_checker refused" in said.out and "on cpu" in said.out
-    assert json.loads(cli("why", "cat", recorded(), "--json").out)[0]["executor"] == "torchcompile_cat"
+    assert "torchcompile_cat: " in said.out and "torch: took it" in said.out
+    found = json.loads(cli("why", "cat", recorded(), "--json").out)
+    assert {entry["trace"] for entry in found} == {"computation"} and found[0]["executor"] == "torch"
+    summary = cli("why", "", recorded()).out
+    assert "its checker refused" in summary or "an op inside it cannot be fused" in summary
 
 
 def test_resend_and_fetch_give_back_what_was_recorded(
@@ -186,7 +190,7 @@ def test_export_opens_in_perfetto(cli: Cli, recorded: Recorded, tmp_path: Path) 
         (("ls", "RUN", "--kind", "trace"), "did you mean traces?"),
         (("show", "zzzz", "RUN"), "`thunder-otel ls` lists them"),
         (("show", "0", "RUN"), "names"),
-        (("why", "catt", "RUN"), "no op like catt was left out of a region; did you mean cat?"),
+        (("why", "catt", "RUN"), "no op like catt ran; did you mean cat?"),
         (("resend", "RUN", "--timeout", "0.1"), "not delivered"),
         (("fetch", "/nowhere.jsonl"), "/nowhere.jsonl"),
         (("recover", "/nowhere"), "/nowhere"),

@@ -51,6 +51,10 @@ class Ended:
         (file,) = self.folder.glob(f"thunder_debug/*/{stage.attributes[key + semconv.PAYLOAD_PATH]}")
         return file.read_text()
 
+    def text_in(self, run: Run, stage: Stage, key: str) -> str:
+        """The same where several processes recorded."""
+        return (run.folder / stage.attributes[key + semconv.PAYLOAD_PATH]).read_text()
+
 
 def run_in(folder: Path, program: Path, variables: dict[str, str], *, timeout: float = 300) -> Ended:
     """Run a program in an empty folder, with no variable of ours but these; coverage would double its time."""

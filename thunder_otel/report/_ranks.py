@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from thunder_otel import semconv
+from thunder_otel._run_files import read_file
 from thunder_otel.report._reader import NoRun, Run, Stage, read_run
 from thunder_otel.report._reader import _info as info_of
 from thunder_otel.report._reader import _same_launch as same_launch
@@ -183,17 +184,14 @@ def _in_texts(rank: int, key: str, here: tuple[Run, Stage], there: tuple[Run, St
         if other is None or payload.sha256 == other.sha256 or not (payload.path and other.path):
             continue
         if payload.key.startswith("thunder.trace."):
-            left, right = _lines(run.folder / payload.path), _lines(first.folder / other.path)
+            left, right = _lines(run.folder, payload.path), _lines(first.folder, other.path)
             if left != right:
                 yield Difference(rank, "op", key, mine.name, *_first_unequal(left, right))
 
 
-def _lines(path: Path) -> list[str]:
+def _lines(folder: Path, path: str) -> list[str]:
     """A trace's lines without the one that says how long the pass took."""
-    try:
-        text = path.read_text("utf-8", "replace")
-    except OSError:
-        return []
+    text = (read_file(folder, path) or b"").decode(errors="replace")
     return [line.strip() for line in text.splitlines() if not line.startswith("# Constructed by")]
 
 
