@@ -43,3 +43,37 @@ def test_thunderfx_shows_the_split(run_program: Callable[..., Program]) -> None:
     assert done.out == "16.3548\n", done.err
     splits = [event for event in ended(done) if event["name"] == semconv.SPAN_FX_SPLIT]
     assert [event["attributes"][semconv.SPLIT_OPS] for event in splits] == [[], ["torch.sinc"]]
+
+
+def texts(program: Program, part: str) -> list[str]:
+    """The traces whose file name holds ``part``, in order."""
+    (run,) = program.runs
+    return [path.read_text() for path in sorted((run / "traces").glob(f"*{part}*"))]
+
+
+def test_a_trainer_that_nobody_edited_leaves_both_directions_and_kernels(run_program: Callable[..., Program]) -> None:
+    bare = run_program(EXAMPLES / "lightning_trainer.py")
+    done = run_program(EXAMPLES / "lightning_trainer.py", {"THUNDER_DEBUG": "nvfuser_code"})
+    assert done.out == bare.out == "16 steps, the loss fell: True\n", done.err
+    assert texts(done, "-computation-") and texts(done, "-backward-")
+    kernels = [event["name"] for event in ended(done) if event["name"].startswith(semconv.SPAN_KERNEL_COMPILE)]
+    assert len(kernels) == 2 and {name.split()[-1] for name in kernels} == {"TorchCompile0", "TorchCompile1"}
+
+
+def test_checkpointing_computes_again_in_the_backward(run_program: Callable[..., Program]) -> None:
+    done = run_program(EXAMPLES / "checkpointing.py", {"THUNDER_DEBUG": "trace"})
+    assert done.out == "gradients as without thunder: True\n", done.err
+    forward, backward = texts(done, "-computation-del_last_used")[-1], texts(done, "-backward-del_last_used")[-1]
+    # The block's result is kept (tanh's derivative needs it); what led to it is computed again.
+    again = "= torch.nn.functional.linear(x, t_first_weight, t_first_bias)", "= torch.sin("
+    assert all(op in forward and op in backward for op in again)
+    assert "= torch.tanh(" in forward and "= torch.tanh(" not in backward
+
+
+def test_lora_is_a_transform_that_adds_parameters(run_program: Callable[..., Program]) -> None:
+    done = run_program(EXAMPLES / "lora.py", {"THUNDER_DEBUG": "trace"})
+    assert done.out == "4 parameters of LoRA's own, output as before: True\n", done.err
+    (transform,) = (event for event in ended(done) if event["name"] == semconv.SPAN_TRANSFORM + "LORATransform")
+    assert transform["attributes"][semconv.TRANSFORM] == "thunder.transforms.qlora.LORATransform"
+    assert transform["attributes"]["thunder.trace.prologue.lines.added"] > 0
+    assert "lora_a" in texts(done, "-prologue-transform-LORATransform")[0]
