@@ -159,6 +159,25 @@ def test_regions_are_drawn_and_what_stayed_out_has_its_reason(small_report: Path
     expect(page.locator("#unfused li").first).to_contain_text("gelu")
 
 
+def test_the_ledger_says_why_each_op_runs_where_it_does(small_report: Path, open_page: OpenPage) -> None:
+    page = open_page(small_report, "regions")
+    ledger = page.locator("#ledger")
+    reasons = ledger.locator("section").first.locator("summary").all_inner_texts()
+    assert [words.rpartition(" ")[0] for words in reasons] == ["fused"] and ledger.locator("section").count() == 2
+    expect(ledger.locator(".verdicts")).to_have_count(0)  # unpacked when somebody looks
+    ledger.locator("summary").first.click()
+    expect(ledger.locator(".verdicts li").first).to_contain_text("in TorchCompile0: fused by torchcompile")
+    page.get_by_label("Find an op's verdicts").fill("functional.EMBEDDING")
+    found = page.locator("#ledger-found section").first
+    expect(found).to_contain_text("computation: 1 op")
+    expect(found.locator(".path")).to_contain_text("modules/sparse.py:")
+    expect(ledger.locator("summary").first).not_to_be_visible()
+    compiles = page.locator("#compile option").all_inner_texts()
+    page.locator("#compile").select_option(index=next(i for i, name in enumerate(compiles) if "scaled/0" in name))
+    page.get_by_label("Find an op's verdicts").fill("gelu")
+    expect(page.locator("#ledger-found")).to_contain_text("torch: took it")
+
+
 def test_kernels_have_source_and_facts(small_report: Path, open_page: OpenPage) -> None:
     page = open_page(small_report, "kernels")
     expect(page.locator("#kernel")).to_contain_text("cpp_fused")

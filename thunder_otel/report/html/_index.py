@@ -150,6 +150,8 @@ def _stage_json(stage: Stage, run: Run, store: TextStore, origin_ns: int, parent
         found["fusion"] = {"regions": attributes.get(semconv.FUSED_COUNT), "unfused": list(unfused)}
     elif role == "region":
         found["region"] = {**_picked(attributes, _REGION), "text": texts.get(semconv.REGION_TEXT)}
+    elif role == "codegen" and semconv.LEDGER_TEXT in texts:
+        found["ledger"] = {"text": texts[semconv.LEDGER_TEXT], "summary": _list(attributes, semconv.LEDGER_SUMMARY)}
     elif role == "kernel":
         found["kernel"] = _kernel(stage, texts)
     elif role in ("torch", "fx"):

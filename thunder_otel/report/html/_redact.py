@@ -49,6 +49,7 @@ _OURS = frozenset(
         semconv.FX_COMPILER,
         semconv.FX_SUBGRAPH,
         semconv.FX_SUBGRAPHS,
+        semconv.LEDGER_SUMMARY,
     ]
 )
 # Numbers that follow from shapes.

@@ -31,7 +31,7 @@ async function renderRegions(container, place, isCurrent) {
         h("td", { class: "num" }, stage.region.inputs ? number(stage.region.inputs.length) : ""),
         h("td", { class: "num" }, stage.region.outputs ? number(stage.region.outputs.length) : ""),
         h("td", { class: "num" }, seconds(stage.took)))), { id: "regions" }),
-    detail, unfused(compile));
+    detail, unfused(compile), ledgers(compile));
 }
 
 // The final traces as small graphs: regions and the operations left between them.
