@@ -5,7 +5,8 @@
     python scripts/transparency.py test_core.py test_jit_general.py
 
 A test that ends otherwise is run again, twice bare and once recorded: one that differs between the bare runs is flaky
-by itself, and is listed as such. Needs `pip install -e '.[transparency]'`. Figures go to .cache/transparency.json.
+by itself, and is listed with what it did. Needs `pip install -e '.[transparency]'`. Figures go to
+.cache/transparency.json.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ import subprocess
 import sys
 import tempfile
 import time
-import xml.etree.ElementTree as ElementTree
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -48,18 +50,37 @@ QUICK = (
     "test_transforms.py",
     "test_update_aliases.py",
 )
-# What differs from run to run in a failure's words: addresses, times, counters, temporary folders, our own line.
+# What differs between two bare runs of a failing test: addresses, times, temporary folders; and our own lines.
 _VARIES = re.compile(
-    r"0x[0-9a-f]+|\d+(\.\d+)? ?(ms|s|seconds|milliseconds)\b|/tmp/\S+|\b[a-z]+_?\d+\b|^thunder_otel:.*$", re.M
+    r"0x[0-9a-f]+|\d+(\.\d+)?(e-\d+)? ?(ms|s|seconds|milliseconds)\b|/tmp/\S+|^thunder_otel:.*\n?", re.M
 )
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a test ended: passed, skipped, failed or error, and the type and words of what it raised."""
+    """How a test ended: passed, skipped, failed or missing, and the phase, type and message of what it raised."""
 
     word: str
     raised: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.word} {self.raised}"[:200].strip().replace("\n", " ")
+
+
+MISSING = Outcome("missing")
+Outcomes = dict[str, Outcome]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a file: how each test ended, seconds, and what went wrong with the run itself."""
+
+    outcomes: Outcomes
+    seconds: float
+    problem: str = ""
+
+    def of(self, test: str) -> Outcome:
+        return self.outcomes.get(test, MISSING)
 
 
 @dataclass
@@ -83,79 +104,84 @@ def suite() -> Path:
     return Path(spec.origin).parent / "tests"
 
 
-def run(file: Path, *, recorded: bool, tests: list[str], timeout: float) -> tuple[dict[str, Outcome], float, str]:
-    """Run a file of the suite; outcome by test, seconds, and what went wrong with the run itself."""
+def run(file: Path, *, recorded: bool, tests: Sequence[str] = (), timeout: float) -> Run:
+    """Run a file of the suite, or only the named tests of it, in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
         environment = {
             key: value for key, value in os.environ.items() if not key.startswith(("THUNDER_DEBUG", "OTEL_"))
         }
-        environment |= {"TORCHINDUCTOR_CACHE_DIR": str(Path(tempfile.gettempdir(), "transparency-inductor"))}
+        variant = "recorded" if recorded else "bare"
+        environment |= {
+            "PYTHONPATH": str(Path(__file__).parent),
+            "TORCHINDUCTOR_CACHE_DIR": str(Path(tempfile.gettempdir(), f"transparency-inductor-{variant}")),
+            "OMP_NUM_THREADS": "1",
+            "CUDA_VISIBLE_DEVICES": "",
+        }
         if recorded:
             environment |= {"THUNDER_DEBUG": "3", "THUNDER_DEBUG_DIR": str(Path(folder, "debug"))}
-        report = Path(folder, "report.xml")
+        written = Path(folder, "outcomes.jsonl")
         command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:thunder_otel"]
-        command += [
-            "--no-header",
-            "-W",
-            "ignore",
-            "--benchmark-disable",
-            f"--junitxml={report}",
-            "-o",
-            "junit_family=xunit1",
-        ]
+        command += ["-p", "outcomes", "--outcomes", str(written), "--no-header", "-W", "ignore", "--benchmark-disable"]
         command += [f"{file}::{test}" for test in tests] or [str(file)]
         begun = time.perf_counter()
         try:
             done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=timeout)
-            problem = (
-                "" if done.returncode in (0, 1, 5) else f"pytest ended with {done.returncode}: {done.stdout[-300:]}"
-            )
+            words = (done.stdout + done.stderr)[-300:]
+            problem = "" if done.returncode in (0, 1, 5) else f"pytest ended with {done.returncode}: {words}"
         except subprocess.TimeoutExpired:
             problem = f"took more than {timeout:.0f} s"
-        return _outcomes(report), time.perf_counter() - begun, problem
+        return Run(_outcomes(written), time.perf_counter() - begun, problem)
 
 
-def _outcomes(report: Path) -> dict[str, Outcome]:
-    if not report.is_file():
-        return {}
-    found: dict[str, Outcome] = {}
-    for case in ElementTree.parse(report).getroot().iter("testcase"):
-        child = next((one for one in case if one.tag in ("failure", "error", "skipped")), None)
-        words = "" if child is None or child.tag == "skipped" else _VARIES.sub("#", child.get("message") or "")
-        name = f"{case.get('classname', '').rpartition('tests.')[2]}::{case.get('name')}"
-        found[name] = Outcome("passed" if child is None else child.tag, words)
+def _outcomes(written: Path) -> Outcomes:
+    found: Outcomes = {}
+    for line in written.read_text().splitlines() if written.is_file() else ():
+        one = json.loads(line)
+        raised = f"in {one['phase']}: {one['type']}: {one['message']}" if one["word"] == "failed" else ""
+        outcome = Outcome(one["word"], _VARIES.sub("#", raised))
+        known = found.get(one["test"])
+        if known is None or known.word == "passed":  # a teardown that fails counts, too
+            found[one["test"]] = outcome
     return found
+
+
+def _both(file: Path, *, tests: Sequence[str] = (), timeout: float) -> tuple[Run, Run]:
+    """Bare and recorded, side by side: on two cores that takes half the time."""
+    with ThreadPoolExecutor(2) as pool:
+        bare, recorded = pool.map(
+            lambda recorded: run(file, recorded=recorded, tests=tests, timeout=timeout), (False, True)
+        )
+    return bare, recorded
 
 
 def compare(file: Path, *, timeout: float) -> Verdict:
     """Run a file bare and recorded; a difference is looked at once more before it counts."""
-    verdict = Verdict(file.name)
-    bare, bare_seconds, problem = run(file, recorded=False, tests=[], timeout=timeout)
-    watched, watched_seconds, watched_problem = run(file, recorded=True, tests=[], timeout=timeout)
-    verdict.seconds = (bare_seconds, watched_seconds)
-    if problem or watched_problem:
-        verdict.problem = f"bare: {problem or 'fine'}; recorded: {watched_problem or 'fine'}"
-    names = sorted(bare.keys() | watched.keys())
-    suspects = [name for name in names if bare.get(name) != watched.get(name)]
+    bare, recorded = _both(file, timeout=timeout)
+    verdict = Verdict(file.name, seconds=(bare.seconds, recorded.seconds))
+    if bare.problem or recorded.problem:
+        verdict.problem = f"bare: {bare.problem or 'fine'}; recorded: {recorded.problem or 'fine'}"
+    names = list(dict.fromkeys([*bare.outcomes, *recorded.outcomes]))
+    suspects = [name for name in names if bare.of(name) != recorded.of(name)]
     verdict.tests, verdict.same = len(names), len(names) - len(suspects)
-    if suspects and not verdict.problem:
-        _look_again(verdict, file, suspects, timeout)
-    else:
+    if verdict.problem or not suspects:
         verdict.different += suspects
+    else:
+        _look_again(verdict, file, suspects, (bare, recorded), timeout)
     return verdict
 
 
-def _look_again(verdict: Verdict, file: Path, suspects: list[str], timeout: float) -> None:
-    tests = [name.rpartition("::")[2] for name in suspects]
-    first, second = (run(file, recorded=False, tests=tests, timeout=timeout)[0] for _ in range(2))
-    watched = run(file, recorded=True, tests=tests, timeout=timeout)[0]
+def _look_again(verdict: Verdict, file: Path, suspects: list[str], before: tuple[Run, Run], timeout: float) -> None:
+    """A test that ends in two ways among three bare runs is flaky by itself; any other difference is ours."""
+    bares = [before[0], *(run(file, recorded=False, tests=suspects, timeout=timeout) for _ in range(2))]
+    again = run(file, recorded=True, tests=suspects, timeout=timeout)
     for name in suspects:
-        if first.get(name) == second.get(name) == watched.get(name):
-            verdict.same += 1
-        elif first.get(name) != second.get(name):
-            verdict.flaky.append(name)
+        bare = list(dict.fromkeys(one.of(name) for one in bares))
+        if len(bare) > 1:
+            verdict.flaky.append(f"{name}: bare, it ended as {' or as '.join(map(str, bare))}")
+        elif MISSING not in bare and again.of(name) == bare[0]:
+            verdict.flaky.append(f"{name}: recorded, it ended once as {before[1].of(name)}, then as bare: {bare[0]}")
         else:
-            verdict.different.append(f"{name}: bare {first.get(name)}, recorded {watched.get(name)}")
+            verdict.different.append(f"{name}: bare {bare[0]}; recorded {again.of(name)}")
 
 
 def main() -> int:
@@ -175,14 +201,14 @@ def main() -> int:
         verdicts.append(verdict)
         counts = f"{verdict.tests:7}{verdict.same:7}{len(verdict.flaky):7}{len(verdict.different):7}"
         print(f"{name:42}{counts}{verdict.seconds[0]:9.0f}{verdict.seconds[1]:12.0f}", flush=True)
-        for line in (*verdict.different[:20], *(f"flaky by itself: {name}" for name in verdict.flaky), verdict.problem):
+        for line in (*verdict.different[:20], *(f"flaky: {one}" for one in verdict.flaky), verdict.problem):
             if line:
                 print(f"    {line[:400]}", flush=True)
     _write(verdicts)
     different = sum(len(verdict.different) for verdict in verdicts)
     flaky = sum(len(verdict.flaky) for verdict in verdicts)
     same, tests = sum(verdict.same for verdict in verdicts), sum(verdict.tests for verdict in verdicts)
-    print(f"tests run {tests}, same outcome {same}, flaky by themselves {flaky}, different outcome = {different}")
+    print(f"tests run {tests}, same outcome {same}, flaky {flaky}, different outcome = {different}")
     return 1 if different or any(verdict.problem for verdict in verdicts) else 0
 
 

@@ -253,7 +253,7 @@ def test_a_compile_that_raises_is_an_error_and_nothing_stays_open(record: Record
         thunder.jit(broken)(torch.ones(2))
     (failed,) = compiles(recording)
     assert failed.error is not None and failed.error.type == "KeyError"
-    assert "in broken" in failed.error.stacktrace and "_hooks.py" not in failed.error.stacktrace
+    assert "in broken" in failed.error.stacktrace and "thunder_otel/_" not in failed.error.stacktrace
     span = recording.spans[-1]
     assert span.status.status_code is StatusCode.ERROR
     assert [event.name for event in span.events] == ["exception"]

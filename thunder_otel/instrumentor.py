@@ -15,6 +15,7 @@ from opentelemetry.instrumentation.instrumentor import BaseInstrumentor  # type:
 
 from thunder_otel import (
     _compile_state,
+    _compiling,
     _cuda_graphs,
     _hooks,
     _introspect,
@@ -213,7 +214,7 @@ def _in_child() -> None:
     _lending, _watcher = threading.RLock(), None
     _runtime.restart()
     _compile_state.local.states.clear()
-    _hooks.forget_open_compiles()
+    _compiling.forget_open_compiles()
     logs.forget_writers()
     _sinks.forget()
 
