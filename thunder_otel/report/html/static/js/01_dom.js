@@ -21,6 +21,8 @@ function show(container, ...children) {
   container.replaceChildren(...children.flat(Infinity).filter(Boolean));
 }
 
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
 function seconds(us) {
   if (us === null || us === undefined) return "unfinished";
   const trim = (value) => (value >= 100 ? value.toFixed(0) : value >= 10 ? value.toFixed(1) : value.toFixed(2));

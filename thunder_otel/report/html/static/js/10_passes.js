@@ -10,6 +10,7 @@ tabs.push({
 const MODES = [["unified", "Unified"], ["split", "Side by side"], ["text", "Text"]];
 const PASS_ROW = 25;
 const MAX_COUNTED = 6e6; // bytes of two texts
+const REST = 300; // ms
 const passes = { list: null, rows: [], open: new Set(), kind: "" };
 
 async function renderPasses(container, place, isCurrent) {
@@ -40,14 +41,18 @@ async function renderPasses(container, place, isCurrent) {
   countLines(views, list, isCurrent);
 }
 
-// Counts the lines that each pass changed, between two frames: what is recorded counts moved lines as unchanged.
+// Counts the lines that each pass changed, between two frames: what is recorded counts moved lines as unchanged. Only
+// once the reader rests: a jump must not wait for a diff that nobody looks at.
 async function countLines(views, list, isCurrent) {
+  await pause(REST);
   for (const view of views) {
     if (!view.changed || !view.text || !view.base || view.counted) continue;
     if (report.texts[view.text].size + report.texts[view.base.text].size > MAX_COUNTED) continue;
-    await new Promise((resolve) => setTimeout(resolve, 16));
+    await pause(16);
     if (!isCurrent()) return;
-    const diff = diffLines(await linesOf(view.base.text), await linesOf(view.text));
+    const [before, after] = [await linesOf(view.base.text), await linesOf(view.text)];
+    if (!isCurrent()) return;
+    const diff = diffLines(before, after);
     view.counted = true;
     view.trace.added = diff.filter(([kind]) => kind === "+").length;
     view.trace.removed = diff.filter(([kind]) => kind === "-").length;
