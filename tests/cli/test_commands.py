@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from thunder_otel import semconv
+from thunder_otel.cli import _common
 from thunder_otel.report._rename import renamed
 
 Recorded = Callable[..., Path]
@@ -297,3 +298,16 @@ def test_doctor_says_when_thunder_cannot_be_imported(monkeypatch: pytest.MonkeyP
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     (finding,) = _checks.seams()
     assert finding.state == "problem" and "thunder cannot be imported: ModuleNotFoundError" in finding.what
+
+
+def test_a_bar_says_how_far_it_is_on_a_terminal_and_nothing_elsewhere(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert list(_common.tracked([1, 2, 3], "reading")) == [1, 2, 3]
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert list(_common.tracked([1, 2, 3], "reading")) == [1, 2, 3]
+    assert "reading" in capsys.readouterr().err
+    assert list(_common.tracked([1], "reading")) == [1]
+    assert capsys.readouterr().err == ""

@@ -5,16 +5,18 @@ from __future__ import annotations
 import difflib
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any, NoReturn, TypeVar
 
 import typer
 from rich.console import Console
+from rich.progress import track
 
 from thunder_otel.report._reader import NoRun, Run, read_runs
 
 DEFAULT_DIR = Path("thunder_debug")
+_T = TypeVar("_T")
 WIDTH = 400  # columns where the output is no terminal: nothing is wrapped or cut
 
 Directory = Annotated[Path, typer.Argument(metavar="DIR", help="A run folder, or the folder that holds run folders.")]
@@ -38,6 +40,12 @@ def runs_of(folder: Path) -> list[Run]:
 def console() -> Console:
     """A console on stdout: coloured on a terminal, plain and wide elsewhere."""
     return Console(width=None if sys.stdout.isatty() else WIDTH, highlight=False)
+
+
+def tracked(items: Sequence[_T], what: str) -> Iterator[_T]:
+    """The items, with a bar on stderr that says how many are done, and goes when all are; none off a terminal."""
+    silent = len(items) < 2 or not sys.stderr.isatty()
+    yield from track(items, what, console=Console(stderr=True), transient=True, disable=silent)
 
 
 def write_json(value: Any) -> None:

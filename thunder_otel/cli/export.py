@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from thunder_otel.cli._common import DEFAULT_DIR, Directory, fail, runs_of
+from thunder_otel.cli._common import DEFAULT_DIR, Directory, fail, runs_of, tracked
 
 
 def export(
@@ -22,7 +22,7 @@ def export(
         fail("name a format: --perfetto")
     runs = runs_of(folder)
     try:
-        count = write(runs, output)
+        count = write(tracked(runs, "writing runs"), output)
     except OSError as error:
         fail(f"{output} cannot be written ({error.strerror or error})")
     typer.echo(

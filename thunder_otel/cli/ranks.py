@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from thunder_otel._compile_tree import human_seconds
-from thunder_otel.cli._common import DEFAULT_DIR, AsJson, Directory, console, fail, write_json
+from thunder_otel.cli._common import DEFAULT_DIR, AsJson, Directory, console, fail, tracked, write_json
 from thunder_otel.report._ranks import Ranks, compare
 from thunder_otel.report._reader import NoRun
 
@@ -16,7 +16,7 @@ from thunder_otel.report._reader import NoRun
 def ranks(folder: Directory = DEFAULT_DIR, as_json: AsJson = False) -> None:
     """Compare the ranks of the latest launch: the first stage, op, guard or cache decision in which each differs."""
     try:
-        found = compare(folder)
+        found = compare(folder, track=lambda ranks: tracked(ranks, "comparing ranks"))
     except (NoRun, OSError) as error:
         fail(str(error))
     if as_json:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from thunder_otel.cli._common import DEFAULT_DIR, AsJson, Directory, fail, runs_of, write_json
+from thunder_otel.cli._common import DEFAULT_DIR, AsJson, Directory, fail, runs_of, tracked, write_json
 
 
 def recover(
@@ -20,7 +20,7 @@ def recover(
     from thunder_otel_exporters.recover import recover as recover_folder  # noqa: PLC0415
 
     found: list[tuple[Path, Recovered]] = []
-    for run in runs_of(folder):
+    for run in tracked(runs_of(folder), "reading runs"):
         try:
             found.append((run.folder, recover_folder(run.folder, force=force)))
         except (StillRunning, OSError) as error:

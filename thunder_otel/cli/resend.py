@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from thunder_otel.cli._common import DEFAULT_DIR, AsJson, Directory, fail, runs_of, write_json
+from thunder_otel.cli._common import DEFAULT_DIR, AsJson, Directory, fail, runs_of, tracked, write_json
 
 
 def resend(
@@ -19,7 +19,7 @@ def resend(
     from thunder_otel_exporters.resend import resend as resend_folder  # noqa: PLC0415
 
     rows = []
-    for run in runs_of(folder):
+    for run in tracked(runs_of(folder), "sending runs"):
         try:
             rows.append((run.folder, resend_folder(run.folder, timeout=timeout)))
         except (FolderInUse, OSError, ValueError) as error:

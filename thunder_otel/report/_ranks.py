@@ -6,7 +6,7 @@ a stage are kept, so that a thousand ranks need no more memory than two.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,8 @@ from thunder_otel._run_files import read_file
 from thunder_otel.report._reader import NoRun, Run, Stage, read_run
 from thunder_otel.report._reader import _info as info_of
 from thunder_otel.report._reader import _same_launch as same_launch
+
+_Rank = tuple[int, Path]  # a rank and its run folder
 
 _FACTS = (  # attributes that must be the same on every rank, and what a difference in them is
     (semconv.TRACE_SYMBOLS, "op"),
@@ -76,7 +78,7 @@ class _Times:
     by_rank: dict[int, float] = field(default_factory=dict)
 
 
-def folders_of(folder: Path) -> list[tuple[int, Path]]:
+def folders_of(folder: Path) -> list[_Rank]:
     """``(rank, run folder)`` of the latest launch below a folder, by rank.
 
     Raises:
@@ -90,11 +92,12 @@ def folders_of(folder: Path) -> list[tuple[int, Path]]:
     return sorted({info["rank"]: path for path, info in ranked if same_launch(info, latest)}.items())
 
 
-def compare(folder: Path) -> Ranks:
+def compare(folder: Path, *, track: Callable[[Sequence[_Rank]], Iterable[_Rank]] = iter) -> Ranks:
     """Compare every rank's recording with that of the first.
 
     Args:
         folder: the folder that holds the ranks' run folders.
+        track: iterates over the ranks, to show how far it is.
 
     Raises:
         NoRun: no rank recorded there.
@@ -104,7 +107,7 @@ def compare(folder: Path) -> Ranks:
     times: dict[str, _Times] = {}
     _add_times(times, first_rank, first)
     differences, unreadable = [], []
-    for rank, path in others:
+    for rank, path in track(others):
         try:
             run = read_run(path)
         except (NoRun, OSError) as error:

@@ -65,6 +65,9 @@ _REGION = {
 # Facts of a kernel or a capture, in this order, with the words the page shows.
 _KERNEL_FACTS = {
     semconv.KERNEL_LANGUAGE: "language",
+    semconv.KERNEL_BINDING: "binding",
+    semconv.KERNEL_VARIANT: "variant",
+    semconv.KERNEL_INPUTS: "for inputs",
     semconv.KERNEL_COUNT: "kernels",
     semconv.KERNEL_CACHED: "from the cache",
     semconv.KERNEL_BACKEND_SECONDS: "backend (s)",
@@ -74,7 +77,7 @@ _KERNEL_FACTS = {
     semconv.KERNEL_REGISTERS: "registers",
     semconv.KERNEL_SHARED_MEMORY: "shared memory (bytes)",
     semconv.KERNEL_BYTES: "bytes moved",
-    semconv.KERNEL_BANDWIDTH: "bandwidth",
+    semconv.KERNEL_BANDWIDTH: "bandwidth (GB/s)",
     semconv.KERNEL_DEVICE_SECONDS: "on the device (s)",
     semconv.TORCH_COMPILE_ID: "torch's compile id",
 }

@@ -7,6 +7,16 @@ tabs.push({
   render: renderKernels,
 });
 
+// A fact as the reader wants it: seconds and bytes in units that fit.
+function factOf([key, value]) {
+  if (typeof value === "number" && key.endsWith(" (s)")) return [key.slice(0, -4), seconds(value * 1e6)];
+  if (typeof value === "number" && /\bbytes\b/.test(key)) return [key, bytes(value)];
+  return [key, words(value)];
+}
+
+// A region compiled again for other inputs is told apart by its variant.
+const variantOf = (stage) => stage.kernel.facts.find(([key]) => key === "variant")?.[1];
+
 async function renderKernels(container, place, isCurrent) {
   const compile = compileAt(place);
   const stages = compile ? stagesOf(compile, "kernel") : [];
@@ -29,7 +39,7 @@ async function renderKernels(container, place, isCurrent) {
     h("div", { class: "split" },
       h("div", { class: "pass-list side-list" }, stages.map((one) =>
         h("section", {},
-          h("h3", {}, h("a", { href: wanted({ k: one.at }) }, dot(one.kind), one.kernel.region || one.label), h("small", {}, ` ${seconds(one.took)}`)),
+          h("h3", {}, h("a", { href: wanted({ k: one.at }) }, dot(one.kind), one.kernel.region || one.label), h("small", {}, `${variantOf(one) ? ` variant ${variantOf(one)}` : ""} ${seconds(one.took)}`)),
           h("ol", { start: 0 }, one.kernel.kernels.map((kernel, i) =>
             h("li", { class: one === stage && kernel.text === chosen?.text && i === items.indexOf(chosen) ? "current" : "" },
               h("a", { href: wanted({ k: one.at, i }), title: kernel.name }, kernel.name || `kernel ${i}`))),
@@ -39,7 +49,7 @@ async function renderKernels(container, place, isCurrent) {
       h("div", { class: "pane" }, h("div", { class: "filled" },
         h("div", { class: "pane-head" }, h("h3", { id: "kernel" }, chosen?.title ?? "no source"),
           facts([["region", stage.kernel.region], ["trace", stage.kind], ["compiled in", seconds(stage.took)],
-            ...stage.kernel.facts.map(([key, value]) => [key, words(value)])], "inline"),
+            ...stage.kernel.facts.map(factOf)], "inline"),
           stage.error && errorBox(stage.error)),
         viewer?.element ?? empty("No source was kept.")))));
 }
@@ -71,7 +81,7 @@ function renderGraphs(container) {
         h("h3", {}, stage.graph.name, h("small", {}, ` ${stage.run.label} · ${stage.compile ? compileName(stage.compile) : ""} · ${seconds(stage.took)}`)),
         bar(stage),
         h("p", { class: "steps" }, stage.children.map((step) => h("span", {}, `${step.label.replace("_", " ")} ${seconds(step.took)}`))),
-        facts(stage.graph.facts.map(([key, value]) => [key, key.endsWith("bytes") && typeof value === "number" ? bytes(value) : words(value)]), "inline"),
+        facts(stage.graph.facts.map(factOf), "inline"),
         stage.error && errorBox(stage.error)))));
 }
 
