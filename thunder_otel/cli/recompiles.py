@@ -32,13 +32,12 @@ def recompiles(folder: Directory = DEFAULT_DIR, as_json: AsJson = False) -> None
             words = [str(guard["entry"]), guard["check"], guard["message"]]
             table.add_row(*map(Text, [*(head if position == 0 else ["", ""]), *words, seconds]))
     console().print(table)
-    console().print(f"{len(found)} recompiles, {human_seconds(sum(row['seconds'] or 0 for row in found))} in all")
+    lost = human_seconds(sum(row["seconds"] or 0 for row in found))
+    console().print(f"{len(found)} recompile{'' if len(found) == 1 else 's'}, {lost} in all")
     for item in bill(stage for run in runs for stage in run.stages):
-        values = ", ".join(item.values)
-        line = (
-            f"{item.function}: {item.variable} varied over {values}: {item.count} times, {human_seconds(item.seconds)}"
-        )
-        console().print(f"{line}; {item.advice}", markup=False)
+        times = "once" if item.count == 1 else f"{item.count} times"
+        varied = f"{item.function}: {item.variable} varied over {', '.join(item.values)}: {times}"
+        console().print(f"{varied}, {human_seconds(item.seconds)}; {item.advice}", markup=False)
 
 
 def _rows(run: Run) -> list[dict[str, Any]]:
