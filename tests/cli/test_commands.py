@@ -119,7 +119,7 @@ def test_a_counter_that_started_elsewhere_is_no_change() -> None:
 
 def test_recompiles_name_entry_guard_and_words(cli: Cli, recorded: Recorded) -> None:
     said = cli("recompiles", recorded())
-    assert "check_tensor" in said.out and "(8,)" in said.out and "(9,)" in said.out and "1 recompiles" in said.out
+    assert "check_tensor" in said.out and "(8,)" in said.out and "(9,)" in said.out and "1 recompile," in said.out
     (row,) = json.loads(cli("recompiles", recorded(), "--json").out)
     assert (row["function"], row["compile"], row["guards"][0]["entry"]) == ("f", 1, 0)
 
