@@ -33,9 +33,11 @@ cov: $(READY) ## tests, with the lines they miss in htmlcov/
 jaeger: ## build Jaeger (needs Go) and start it on loopback
 	scripts/jaeger.sh start
 
-# Only these two need more than `make test`.
+# Only these two need more than `make test`; some of thunder's tests cannot be collected by pytest 9.
 .venv/.%: $(READY)
 	$(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt --editable '.[$*]'
+	$(if $(filter transparency,$*),$(BIN)/python -m pip --disable-pip-version-check install --quiet --no-deps --upgrade \
+		--target .venv/pytest8 'pytest<9')
 	touch $@
 
 bench: .venv/.bench ## what recording costs, as ratios; minutes

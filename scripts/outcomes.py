@@ -38,6 +38,8 @@ def pytest_runtest_makereport(
         line = {"test": item.nodeid.partition("::")[2], "phase": report.when, "word": report.outcome}
         if call.excinfo is not None:
             line |= {"type": call.excinfo.type.__qualname__, "message": str(call.excinfo.value)}
+        elif report.failed:  # nothing was raised: a test passed that is strictly expected to fail
+            line |= {"type": "", "message": str(report.longrepr)}
         with file.open("a") as lines:  # opened each time: what a crash leaves is whole
             lines.write(json.dumps(line) + "\n")
     return report

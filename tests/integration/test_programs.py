@@ -273,6 +273,20 @@ def test_everything_arrives_at_a_receiver_with_the_default_limit(ended: Run) -> 
     assert "not delivered" not in watched.err
 
 
+def test_a_program_that_replaces_itself_leaves_all_of_both(ended: Run) -> None:
+    runs = recorded(ended, "exec_after_compile.py").runs
+    assert len(runs) == 2 and len({run.info["pid"] for run in runs}) == 1
+    for run in runs:
+        assert all(stage.seconds is not None for stage in run.stages)
+        assert len([stage for stage in run.stages if stage.name == COMPILE]) == 1
+        spans = (run.folder / "spans.jsonl").read_text().splitlines()
+        assert sum(len(json.loads(line)["resourceSpans"][0]["scopeSpans"][0]["spans"]) for line in spans) == len(
+            run.stages
+        )
+        payloads = [payload for stage in run.stages for payload in stage.payloads]
+        assert payloads and all((run.folder / payload.path).is_file() for payload in payloads if payload.path)
+
+
 def test_a_dead_collector_costs_one_line(ended: Run) -> None:
     watched = recorded(ended, "dead_collector_exit.py")
     assert all(line.endswith("True fine") for line in watched.out_lines)
