@@ -1,4 +1,4 @@
-"""What one rank records and sends: spans, bytes of text, bytes on disk, bytes on the wire. docs/scale.md multiplies them.
+"""What one rank records and sends: spans, text, bytes on disk and on the wire; docs/scale.md multiplies them.
 
     python benchmarks/rank_size.py --blocks 24
 
