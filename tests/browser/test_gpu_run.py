@@ -16,6 +16,7 @@ pytestmark = [pytest.mark.e2e, pytest.mark.slow]
 
 OpenPage = Callable[..., Page]
 RUN = Path(__file__).parents[1] / "data" / "gpu" / "run"
+STEPS = ("static inputs", "warmup", "record")
 
 
 @pytest.fixture(scope="module")
@@ -37,9 +38,6 @@ def test_captures_are_bars_of_their_steps(gpu_run_report: Path, open_page: OpenP
     expect(again).to_contain_text("strides (64, 1) before, (1, 8) now")
     for words in ("17.2 kB", "2.1 MB", "697 ms"):  # the static inputs, the pool, the device's time
         expect(first).to_contain_text(words)
-
-
-STEPS = ("static inputs", "warmup", "record")
 
 
 def test_a_kernel_comes_with_its_launch_facts_and_texts(gpu_run_report: Path, open_page: OpenPage) -> None:
